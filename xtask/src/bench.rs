@@ -15,6 +15,8 @@ pub(crate) enum Bench {
     /// Counts the instructions of the engine's hot paths, and compares them with the recorded counts
     #[command(disable_help_flag = true)]
     Engine(PassedOn),
+    /// Measures the share of attributes and derives in the build time of the examples
+    Macros,
     /// Measures the tables and indexes of PostgreSQL, before and after deletions
     #[command(disable_help_flag = true)]
     Sizes(PassedOn),
@@ -31,6 +33,7 @@ impl Bench {
         match self {
             Self::Provider(PassedOn { args }) => run("provider", args, None),
             Self::Engine(PassedOn { args }) => run("instructions", args, None),
+            Self::Macros => crate::macro_share::run(),
             Self::Sizes(PassedOn { args }) => {
                 let server = Server::start();
                 let server = server.map_err(|reason| format!("PostgreSQL could not be started: {reason}"))?;

@@ -3,6 +3,7 @@
 
 mod bench;
 mod chaos;
+mod macro_share;
 mod metadata;
 mod new_provider;
 mod pages;
@@ -145,6 +146,7 @@ mod tests {
             "bench compare --help",
             "bench engine --record",
             "bench sizes",
+            "bench macros",
             "bench lists --finished 100000",
         ];
         let calls = workflow_calls();

@@ -7,6 +7,7 @@ use crate::payload;
 use outlast_engine::layer::{self, Site};
 use outlast_engine::{DurableFuture, OrchestrationContext};
 use outlast_model::RetryPolicy;
+use outlast_model::codec::Codec;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
@@ -179,12 +180,16 @@ impl<A: Activity> Call<A> {
 }
 
 /// The outcome of an activity as a typed value.
-fn read<A: Activity>(outcome: layer::Outcome, callee: Callee) -> Result<A::Output, CallError<A::Error>> {
+fn read<A: Activity>(
+    outcome: layer::Outcome,
+    callee: Callee,
+    codec: Codec,
+) -> Result<A::Output, CallError<A::Error>> {
     match outcome {
-        Ok(text) => payload::Payload::decode(&text).map_err(|error| {
+        Ok(text) => payload::Payload::decode(&text, codec).map_err(|error| {
             CallError::Other(format!("the output of activity '{}' does not decode: {error}", A::NAME))
         }),
-        Err(details) => Err(CallError::of(*details, callee)),
+        Err(details) => Err(CallError::of(*details, callee, codec)),
     }
 }
 
@@ -206,7 +211,7 @@ impl<A: Activity> Future for Call<A> {
                         return Poll::Ready(Err(error));
                     };
                     (call.stage, call.timer) = (Stage::Done, None);
-                    match read::<A>(outcome, Self::callee()) {
+                    match read::<A>(outcome, Self::callee(), call.ctx.codec()) {
                         Ok(output) => return Poll::Ready(Ok(output)),
                         Err(error) => match call.plan_retry(&error) {
                             Some(next) => call.stage = next,

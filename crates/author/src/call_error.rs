@@ -1,6 +1,7 @@
 //! The error of a durable call, and of an instance that a client waits for.
 
 use crate::failure::{self, Failure};
+use outlast_model::codec::Codec;
 use outlast_model::{AppErrorKind, ErrorDetails};
 use std::any::Any;
 use std::fmt;
@@ -54,7 +55,7 @@ impl<E> CallError<E> {
 
 impl<E: Failure> CallError<E> {
     /// The error for a recorded failure.
-    pub(crate) fn of(details: ErrorDetails, callee: Callee) -> Self {
+    pub(crate) fn of(details: ErrorDetails, callee: Callee, codec: Codec) -> Self {
         match details {
             ErrorDetails::Application { kind: AppErrorKind::Cancelled { reason }, .. } => {
                 Self::Cancelled(reason)
@@ -62,7 +63,7 @@ impl<E: Failure> CallError<E> {
             ErrorDetails::Application { kind: AppErrorKind::Panicked, message, .. } => {
                 Self::Panicked(message)
             }
-            ErrorDetails::Application { message, .. } => failure::read(message, callee),
+            ErrorDetails::Application { message, .. } => failure::read(message, callee, codec),
             other => Self::Other(other.display_message()),
         }
     }

@@ -4,6 +4,7 @@ use crate::call_error::{CallError, Callee};
 use crate::definition::Orchestration;
 use crate::payload;
 use outlast_engine::{DurableFuture, OrchestrationContext, layer};
+use outlast_model::codec::Codec;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
@@ -17,6 +18,7 @@ use std::task::{Context, Poll, ready};
 pub struct Child<O: Orchestration> {
     /// The error if the input does not encode.
     outcome: Result<DurableFuture<layer::Outcome>, String>,
+    codec: Codec,
     of: PhantomData<fn() -> O>,
 }
 
@@ -27,7 +29,7 @@ impl<O: Orchestration> Child<O> {
         let site = Location::caller();
         let outcome = payload::encode_input::<O>(ctx.codec(), &input)
             .map(|input| layer::child(ctx, O::NAME, O::VERSION, input, site));
-        Self { outcome, of: PhantomData }
+        Self { outcome, codec: ctx.codec(), of: PhantomData }
     }
 
     /// Starts the child under this id. The call returns an error if an instance with the id exists.
@@ -58,13 +60,16 @@ impl<O: Orchestration> Child<O> {
 }
 
 /// The outcome of an orchestration as a typed value.
-pub(crate) fn read<O: Orchestration>(outcome: layer::Outcome) -> Result<O::Output, CallError<O::Error>> {
+pub(crate) fn read<O: Orchestration>(
+    outcome: layer::Outcome,
+    codec: Codec,
+) -> Result<O::Output, CallError<O::Error>> {
     let callee = if O::TEXT_ERRORS { Callee::OfText } else { Callee::Orchestration };
     match outcome {
-        Ok(text) => payload::Payload::decode(&text).map_err(|error| {
+        Ok(text) => payload::Payload::decode(&text, codec).map_err(|error| {
             CallError::Other(format!("the output of orchestration '{}' does not decode: {error}", O::NAME))
         }),
-        Err(details) => Err(CallError::of(*details, callee)),
+        Err(details) => Err(CallError::of(*details, callee, codec)),
     }
 }
 
@@ -74,8 +79,9 @@ impl<O: Orchestration> Future for Child<O> {
     type Output = Result<O::Output, CallError<O::Error>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let codec = self.codec;
         match &mut self.outcome {
-            Ok(child) => Poll::Ready(read::<O>(ready!(Pin::new(child).poll(cx)))),
+            Ok(child) => Poll::Ready(read::<O>(ready!(Pin::new(child).poll(cx)), codec)),
             Err(text) => Poll::Ready(Err(CallError::Other(text.clone()))),
         }
     }

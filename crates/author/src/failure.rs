@@ -6,6 +6,7 @@
 //! `String` the sentence is the error, and there is no `data`.
 
 use crate::call_error::{CallError, Callee};
+use outlast_model::codec::{Codec, marked};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -120,9 +121,9 @@ impl Envelope {
 }
 
 /// The text of an error.
-pub fn write<E: Failure>(error: &E, as_text: bool) -> String {
+pub fn write<E: Failure>(error: &E, as_text: bool, codec: Codec) -> String {
     if as_text {
-        return error.to_string();
+        return sealed(error.to_string(), codec);
     }
     let mut envelope = Envelope::of(error.to_string());
     envelope.permanent = error.is_permanent();
@@ -132,19 +133,33 @@ pub fn write<E: Failure>(error: &E, as_text: bool) -> String {
     if TypeId::of::<E>() != TypeId::of::<String>() {
         envelope.data = serde_json::to_value(error).ok();
     }
-    envelope.into_text()
+    sealed(envelope.into_text(), codec)
+}
+
+/// The stored text of an error. An error that the codec refuses is lost: its text must not be stored.
+fn sealed(text: String, codec: Codec) -> String {
+    codec.seal(text).unwrap_or_else(|error| {
+        let text = format!("the error of the code does not encode: {error}");
+        Envelope { fault: Some(Fault::Value), ..Envelope::of(text) }.into_text()
+    })
 }
 
 /// The text of a failure of Outlast.
-pub(crate) fn write_fault(fault: Fault, text: String, as_text: bool) -> String {
-    match as_text {
+pub(crate) fn write_fault(fault: Fault, text: String, as_text: bool, codec: Codec) -> String {
+    let text = match as_text {
         true => text,
         false => Envelope { fault: Some(fault), ..Envelope::of(text) }.into_text(),
-    }
+    };
+    // It may quote a value.
+    sealed(text, codec)
 }
 
 /// The error for a text.
-pub(crate) fn read<E: Failure>(text: String, callee: Callee) -> CallError<E> {
+pub(crate) fn read<E: Failure>(text: String, callee: Callee, codec: Codec) -> CallError<E> {
+    let text = match codec.open(&text) {
+        Ok(text) => text.into_owned(),
+        Err(error) => return CallError::Other(format!("the error does not decode: {error}")),
+    };
     let Some(envelope) = Envelope::read(&text) else {
         return match callee {
             // A handler of the string API, or an older one with `errors = text`.
@@ -175,6 +190,9 @@ fn from_text<E: Failure>(text: String) -> CallError<E> {
 
 /// The sentence for people in the text of an error: for tools that show failures. Text of the string API is returned as it is.
 pub fn plain_text(text: &str) -> String {
+    if let Some((codec, _)) = marked(text) {
+        return format!("(a text of codec '{codec}')");
+    }
     Envelope::read(text).map_or_else(|| text.to_string(), |envelope| envelope.error)
 }
 
@@ -213,9 +231,9 @@ mod tests {
 
     #[track_caller]
     fn returns<E: Failure + PartialEq + fmt::Debug>(error: E) {
-        let text = write(&error, false);
+        let text = write(&error, false, Codec::Contract);
         for callee in [Callee::Activity, Callee::Orchestration] {
-            assert_eq!(read::<E>(text.clone(), callee).failed(), Some(&error), "{text}");
+            assert_eq!(read::<E>(text.clone(), callee, Codec::Contract).failed(), Some(&error), "{text}");
         }
         assert_eq!(plain_text(&text), error.to_string());
     }
@@ -232,21 +250,35 @@ mod tests {
 
     #[test]
     fn a_failure_of_outlast_is_no_error_of_the_users_type() {
-        let fault = |fault| read::<String>(write_fault(fault, "t".into(), false), Callee::Activity);
+        let fault = |fault| {
+            read::<String>(write_fault(fault, "t".into(), false, Codec::Json), Callee::Activity, Codec::Json)
+        };
         assert_eq!(fault(Fault::TimedOut), CallError::TimedOut("t".into()));
         assert_eq!(fault(Fault::Panicked), CallError::Panicked("t".into()));
         assert_eq!(fault(Fault::Value), CallError::Other("t".into()));
         let newer = "{\"error\":\"t\",\"fault\":\"of a newer version\"}".to_string();
-        assert_eq!(read::<String>(newer, Callee::Activity), CallError::Other("t".into()));
+        assert_eq!(read::<String>(newer, Callee::Activity, Codec::Contract), CallError::Other("t".into()));
         let limit = "more than 1000 decisions in one turn".to_string();
-        assert_eq!(read::<String>(limit.clone(), Callee::Orchestration), CallError::Other(limit));
+        assert_eq!(
+            read::<String>(limit.clone(), Callee::Orchestration, Codec::Contract),
+            CallError::Other(limit)
+        );
     }
 
     #[test]
     fn text_of_the_string_api_is_an_error_of_types_that_take_text() {
-        assert_eq!(read::<String>("busy".into(), Callee::Activity), CallError::Failed("busy".into()));
-        assert_eq!(read::<Payment>("busy".into(), Callee::Activity), CallError::Other("busy".into()));
+        assert_eq!(
+            read::<String>("busy".into(), Callee::Activity, Codec::Contract),
+            CallError::Failed("busy".into())
+        );
+        assert_eq!(
+            read::<Payment>("busy".into(), Callee::Activity, Codec::Contract),
+            CallError::Other("busy".into())
+        );
         let newer = "{\"error\":\"frozen\",\"data\":{\"Frozen\":1}}".to_string();
-        assert_eq!(read::<Payment>(newer, Callee::Activity), CallError::Other("frozen".into()));
+        assert_eq!(
+            read::<Payment>(newer, Callee::Activity, Codec::Contract),
+            CallError::Other("frozen".into())
+        );
     }
 }

@@ -101,7 +101,7 @@ impl<O: Orchestration> Handle<O> {
             | OrchestrationStatus::Completed { custom_status, .. }
             | OrchestrationStatus::Failed { custom_status, .. } => custom_status,
         };
-        let decode = |text: String| O::Status::decode(&text);
+        let decode = |text: String| O::Status::decode(&text, self.client.codec());
         text.map(decode).transpose().map_err(|error| self.undecodable("the custom status", &error))
     }
 
@@ -114,9 +114,12 @@ impl<O: Orchestration> Handle<O> {
     /// [`InstanceError::Value`] if the value does not decode.
     pub async fn get<T: DeserializeOwned>(&self, key: Key<T>) -> Result<Option<T>, InstanceError> {
         let text = self.client.get_kv_value(&self.instance, key.name()).await?;
-        let decode = |text: String| serde_json::from_str(&text);
+        let decode = |text: String| {
+            let opened = self.client.codec().open(&text)?;
+            serde_json::from_str(&opened).map_err(|error| error.to_string())
+        };
         let what = || format!("key '{}'", key.name());
-        text.map(decode).transpose().map_err(|error| self.undecodable(&what(), &error.to_string()))
+        text.map(decode).transpose().map_err(|error| self.undecodable(&what(), &error))
     }
 
     async fn look(&self) -> Result<(), InstanceError> {
@@ -195,8 +198,10 @@ impl<O: Orchestration> ResultOf<'_, O> {
             }
         };
         match ended {
-            Ok(OrchestrationStatus::Completed { output, .. }) => child::read::<O>(Ok(output)),
-            Ok(OrchestrationStatus::Failed { details, .. }) => child::read::<O>(Err(Box::new(details))),
+            Ok(OrchestrationStatus::Completed { output, .. }) => child::read::<O>(Ok(output), client.codec()),
+            Ok(OrchestrationStatus::Failed { details, .. }) => {
+                child::read::<O>(Err(Box::new(details)), client.codec())
+            }
             Ok(OrchestrationStatus::NotFound | OrchestrationStatus::Running { .. })
             | Err(ClientError::Timeout) => {
                 Err(CallError::TimedOut(known::describe(client, instance, O::NAME, patience).await))
@@ -234,13 +239,13 @@ impl<O: Orchestration, M: Request> Asking<'_, O, M> {
     async fn wait(self) -> Result<M::Reply, InstanceError> {
         let Self { handle, message, patience } = self;
         let id = format!("{:032x}", OsEntropy.next_u128());
-        let text =
-            message::write_request(&message, &id).map_err(|error| handle.unencodable(M::NAME, &error))?;
+        let text = message::write_request(&message, &id, handle.client.codec())
+            .map_err(|error| handle.unencodable(M::NAME, &error))?;
         handle.send_text::<M>(text).await?;
         let Handle { client, instance, .. } = handle;
         let answer = client.wait_for_kv_value_or_end(instance, &message::reply_key(&id), patience).await;
         match answer {
-            Ok(Some(text)) => M::Reply::decode(&text)
+            Ok(Some(text)) => M::Reply::decode(&text, client.codec())
                 .map_err(|error| handle.undecodable(&format!("the answer to '{}'", M::NAME), &error)),
             Ok(None) => Err(match Presence::of(client, instance).await? {
                 Presence::Ended(status) => InstanceError::Ended { instance: instance.clone(), status },

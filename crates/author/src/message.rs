@@ -3,6 +3,7 @@
 use crate::call_error::CallError;
 use crate::payload::{self, Payload};
 use outlast_engine::{DurableFuture, OrchestrationContext, layer};
+use outlast_model::codec::Codec;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,24 +56,25 @@ struct Envelope {
 const ENVELOPE: &str = "{\"__outlast:ask\":";
 
 /// The text of a message that expects an answer under this id.
-pub(crate) fn write_request<M: Message>(message: &M, id: &str) -> Result<String, String> {
+pub(crate) fn write_request<M: Message>(message: &M, id: &str, codec: Codec) -> Result<String, String> {
     let message = serde_json::to_value(message).map_err(|error| error.to_string())?;
     let envelope = Envelope { ask: id.to_string(), message };
-    serde_json::to_string(&envelope).map_err(|error| error.to_string())
+    codec.seal(serde_json::to_string(&envelope).map_err(|error| error.to_string())?)
 }
 
 /// The message of a text, and the id of the answer that its sender waits for.
-fn read<M: Message>(text: &str) -> Result<(M, Option<String>), CallError<Infallible>> {
+fn read<M: Message>(text: &str, codec: Codec) -> Result<(M, Option<String>), CallError<Infallible>> {
     let undecodable =
         |error: String| CallError::Other(format!("a message of '{}' does not decode: {error}", M::NAME));
-    if text.starts_with(ENVELOPE)
-        && let Ok(envelope) = serde_json::from_str::<Envelope>(text)
+    let opened = codec.open(text).map_err(undecodable)?;
+    if opened.starts_with(ENVELOPE)
+        && let Ok(envelope) = serde_json::from_str::<Envelope>(&opened)
     {
         let message =
             serde_json::from_value(envelope.message).map_err(|error| undecodable(error.to_string()))?;
         return Ok((message, Some(envelope.ask)));
     }
-    payload::decode(text).map(|message| (message, None)).map_err(undecodable)
+    payload::decode(codec, text).map(|message| (message, None)).map_err(undecodable)
 }
 
 /// The key of an answer.
@@ -119,7 +121,7 @@ impl<M: Message> Future for Next<M> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let text = ready!(Pin::new(&mut self.text).poll(cx));
-        Poll::Ready(read(&text).map(|(message, _)| message))
+        Poll::Ready(read(&text, self.ctx.codec()).map(|(message, _)| message))
     }
 }
 
@@ -149,7 +151,7 @@ impl<M: Request> Future for NextRequest<M> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let text = ready!(Pin::new(&mut self.0.text).poll(cx));
         let ctx = self.0.ctx.clone();
-        Poll::Ready(read(&text).map(|(message, reply_to)| Asked { message, reply_to, ctx }))
+        Poll::Ready(read(&text, ctx.codec()).map(|(message, reply_to)| Asked { message, reply_to, ctx }))
     }
 }
 
@@ -189,7 +191,12 @@ impl<M: Request> Asked<M> {
     #[track_caller]
     pub fn answer(self, reply: &M::Reply) -> Result<(), CallError<Infallible>> {
         let Some(id) = &self.reply_to else { return Ok(()) };
-        let text = reply.encode(outlast_model::codec::Codec::Json).map_err(|error| {
+        let codec = match self.ctx.codec() {
+            // Answers are always JSON, so that both codecs without a mark read them.
+            Codec::Contract => Codec::Json,
+            other => other,
+        };
+        let text = reply.encode(codec).map_err(|error| {
             CallError::Other(format!("the answer to '{}' does not encode: {error}", M::NAME))
         })?;
         self.ctx.set_kv_value(reply_key(id), text);

@@ -1,10 +1,10 @@
 //! Values as text. Every value of the typed layer passes [`encode`] and [`decode`].
 //!
-//! Text of the string API decodes as the same value. A value that is written here is read back exactly, with either codec of the
+//! Text of the string API decodes as the same value. A value that is written here is read back exactly, with every codec of the
 //! runtime.
 
 use crate::definition::Orchestration;
-use outlast_model::codec::Codec;
+use outlast_model::codec::{Codec, marked};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub trait Payload: Sized + Send + 'static {
     /// The text of a value.
     fn encode(&self, codec: Codec) -> Result<String, String>;
     /// The value of a text.
-    fn decode(text: &str) -> Result<Self, String>;
+    fn decode(text: &str, codec: Codec) -> Result<Self, String>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -29,8 +29,8 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Payload for T {
         encode(codec, self)
     }
 
-    fn decode(text: &str) -> Result<Self, String> {
-        decode(text)
+    fn decode(text: &str, codec: Codec) -> Result<Self, String> {
+        decode(codec, text)
     }
 }
 
@@ -38,19 +38,19 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Payload for T {
 /// exception is a string that is JSON itself: with the codec of the contract it would be read back as another value.
 pub(crate) fn encode<T: Serialize + 'static>(codec: Codec, value: &T) -> Result<String, String> {
     if let Some(text) = (value as &dyn Any).downcast_ref::<String>() {
-        return Ok(encode_string(codec, text));
+        return codec.seal(encode_string(codec, text));
     }
     let text = match serde_json::to_value(value) {
-        Ok(Value::String(text)) => return Ok(encode_string(codec, &text)),
+        Ok(Value::String(text)) => return codec.seal(encode_string(codec, &text)),
         Ok(value) => serde_json::to_string(&value),
         // Integers above 64 bits have a text and no `Value`.
         Err(_) => serde_json::to_string(value),
     };
-    text.map_err(|error| error.to_string())
+    codec.seal(text.map_err(|error| error.to_string())?)
 }
 
 fn encode_string(codec: Codec, text: &str) -> String {
-    match codec == Codec::Contract && !is_json(text) {
+    match codec == Codec::Contract && !is_json(text) && marked(text).is_none() {
         true => text.to_string(),
         // `Value` displays as JSON.
         false => Value::from(text).to_string(),
@@ -64,9 +64,10 @@ pub(crate) fn encode_input<O: Orchestration>(codec: Codec, input: &O::Input) -> 
         .map_err(|error| format!("the input of orchestration '{}' does not encode: {error}", O::NAME))
 }
 
-/// The value of a text. The text may come from either codec, or from the string API. An empty text is also the value of a function
-/// without input.
-pub(crate) fn decode<T: DeserializeOwned + 'static>(text: &str) -> Result<T, String> {
+/// The value of a text. The text may come from this codec, from the codecs without a mark, or from the string API. An empty text is
+/// also the value of a function without input.
+pub(crate) fn decode<T: DeserializeOwned + 'static>(codec: Codec, text: &str) -> Result<T, String> {
+    let text = &*codec.open(text)?;
     if TypeId::of::<T>() == TypeId::of::<String>() && !text.trim_start().starts_with('"') {
         let mut decoded: Option<T> = None;
         if let Some(decoded) = (&mut decoded as &mut dyn Any).downcast_mut::<Option<String>>() {
@@ -106,7 +107,7 @@ mod tests {
     fn round_trips<T: Serialize + DeserializeOwned + PartialEq + Debug + 'static>(value: T) {
         for codec in [Codec::Contract, Codec::Json] {
             let text = encode(codec, &value).unwrap();
-            assert_eq!(decode::<T>(&text).as_ref(), Ok(&value), "{codec:?}: {text}");
+            assert_eq!(decode::<T>(codec, &text).as_ref(), Ok(&value), "{codec:?}: {text}");
         }
     }
 
@@ -127,6 +128,7 @@ mod tests {
             " 7 ",
             "nul",
             "\u{feff}7",
+            "__outlast:codec:x:y",
         ] {
             round_trips(text.to_string());
             round_trips(Some(text.to_string()));
@@ -157,9 +159,9 @@ mod tests {
 
     #[test]
     fn text_of_the_string_api_decodes_as_the_value() {
-        assert_eq!(decode::<String>("hello"), Ok("hello".to_string()));
-        assert_eq!(decode::<()>(""), Ok(()));
-        assert_eq!(decode::<Option<u8>>(""), Ok(None));
-        assert!(decode::<u8>("").unwrap_err().contains("invalid type: string"));
+        assert_eq!(decode::<String>(Codec::Contract, "hello"), Ok("hello".to_string()));
+        assert_eq!(decode::<()>(Codec::Contract, ""), Ok(()));
+        assert_eq!(decode::<Option<u8>>(Codec::Contract, ""), Ok(None));
+        assert!(decode::<u8>(Codec::Contract, "").unwrap_err().contains("invalid type: string"));
     }
 }

@@ -75,12 +75,13 @@ impl<A: Activity> ActivityHandler for TypedActivity<A> {
     async fn attempt(&self, ctx: ActivityContext, input: String) -> Attempt {
         let (codec, limit) = (ctx.codec(), ctx.limits().payload_bytes);
         let failures = ctx.failures().saturating_add(1);
-        let input = match A::Input::decode(&input) {
+        let input = match A::Input::decode(&input, codec) {
             Ok(input) => input,
             Err(error) => {
                 return done(fault::<A>(
                     Fault::Value,
                     format!("the input of {} does not decode: {error}", named::<A>()),
+                    codec,
                 ));
             }
         };
@@ -93,14 +94,15 @@ impl<A: Activity> ActivityHandler for TypedActivity<A> {
         let (error, wait) = match ran {
             Some(Ok(Ok(value))) => return Attempt::Done(written::<A>(&value, codec, limit)),
             Some(Ok(Err(error))) if error.is_permanent() => {
-                return done(bounded::<A>(failure::write(&error, A::TEXT_ERRORS), limit));
+                return done(bounded::<A>(failure::write(&error, A::TEXT_ERRORS, codec), codec, limit));
             }
             Some(Ok(Err(error))) => {
-                let text = failure::write(&error, A::TEXT_ERRORS);
-                (bounded::<A>(text, limit), error.retry_after())
+                let text = failure::write(&error, A::TEXT_ERRORS, codec);
+                (bounded::<A>(text, codec, limit), error.retry_after())
             }
             Some(Err(panic)) => {
-                (bounded::<A>(fault::<A>(Fault::Panicked, format!("{}: {panic}", named::<A>())), limit), None)
+                let text = fault::<A>(Fault::Panicked, format!("{}: {panic}", named::<A>()), codec);
+                (bounded::<A>(text, codec, limit), None)
             }
             None => {
                 let timeout = self.policy.timeout.unwrap_or_default();
@@ -108,6 +110,7 @@ impl<A: Activity> ActivityHandler for TypedActivity<A> {
                     fault::<A>(
                         Fault::TimedOut,
                         format!("{} did not return within {timeout:?}", named::<A>()),
+                        codec,
                     ),
                     None,
                 )
@@ -128,25 +131,25 @@ fn named<A: Activity>() -> String {
     format!("activity '{}'", A::NAME)
 }
 
-fn fault<A: Activity>(fault: Fault, text: String) -> String {
-    failure::write_fault(fault, text, A::TEXT_ERRORS)
+fn fault<A: Activity>(fault: Fault, text: String, codec: Codec) -> String {
+    failure::write_fault(fault, text, A::TEXT_ERRORS, codec)
 }
 
 /// The text of an output.
 fn written<A: Activity>(value: &A::Output, codec: Codec, limit: usize) -> Result<String, String> {
     let text = value.encode(codec).map_err(|error| {
-        fault::<A>(Fault::Value, format!("the output of {} does not encode: {error}", named::<A>()))
+        fault::<A>(Fault::Value, format!("the output of {} does not encode: {error}", named::<A>()), codec)
     })?;
     match text.len() > limit {
-        true => Err(fault::<A>(Fault::Value, too_large(A::NAME, text.len(), limit))),
+        true => Err(fault::<A>(Fault::Value, too_large(A::NAME, text.len(), limit), codec)),
         false => Ok(text),
     }
 }
 
 /// The text of an error, or of another error if it is too large.
-fn bounded<A: Activity>(text: String, limit: usize) -> String {
+fn bounded<A: Activity>(text: String, codec: Codec, limit: usize) -> String {
     match text.len() > limit {
-        true => fault::<A>(Fault::Value, too_large(A::NAME, text.len(), limit)),
+        true => fault::<A>(Fault::Value, too_large(A::NAME, text.len(), limit), codec),
         false => text,
     }
 }
@@ -163,9 +166,9 @@ struct TypedOrchestration<O>(PhantomData<fn() -> O>);
 #[async_trait]
 impl<O: Orchestration> OrchestrationHandler for TypedOrchestration<O> {
     async fn invoke(&self, ctx: OrchestrationContext, input: String) -> Result<String, String> {
-        let fault = |text: String| failure::write_fault(Fault::Value, text, O::TEXT_ERRORS);
         let codec = ctx.codec();
-        let input = O::Input::decode(&input).map_err(|error| {
+        let fault = |text: String| failure::write_fault(Fault::Value, text, O::TEXT_ERRORS, codec);
+        let input = O::Input::decode(&input, codec).map_err(|error| {
             fault(format!("the input of orchestration '{}' does not decode: {error}", O::NAME))
         })?;
         let result = match O::ON_CANCEL {
@@ -179,7 +182,7 @@ impl<O: Orchestration> OrchestrationHandler for TypedOrchestration<O> {
             Ok(value) => value.encode(codec).map_err(|error| {
                 fault(format!("the output of orchestration '{}' does not encode: {error}", O::NAME))
             }),
-            Err(error) => Err(failure::write(&error, O::TEXT_ERRORS)),
+            Err(error) => Err(failure::write(&error, O::TEXT_ERRORS, codec)),
         }
     }
 }

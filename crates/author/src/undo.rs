@@ -150,7 +150,7 @@ impl Step {
         match activity.await {
             Ok(_) => Ok(()),
             Err(details) => {
-                let error: CallError<String> = CallError::of(*details, self.callee);
+                let error: CallError<String> = CallError::of(*details, self.callee, ctx.codec());
                 Err(failed(failure::plain_text(&error.to_string())))
             }
         }

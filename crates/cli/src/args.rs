@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::check::CheckArgs;
 use crate::instance::InstanceArgs;
 use crate::store::StoreUrl;
 use crate::stress::Preset;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 #[command(name = "outlast", version, arg_required_else_help = true)]
 #[command(
     after_help = "Exit status: 0 if it worked, 1 if it failed, 2 for a command line that is not understood, 3 if the \
-                  instance does not exist."
+                  instance does not exist or the checked program breaks instances."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -22,6 +23,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Check(CheckArgs),
     Demo(DemoArgs),
     /// Show the instances of a store, say why they wait, send them events, and cancel them
     #[command(arg_required_else_help = true)]

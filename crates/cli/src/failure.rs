@@ -15,6 +15,8 @@ pub(crate) struct Failure {
 const USAGE: u8 = 2;
 /// The exit status for an instance or execution that does not exist.
 const NOT_FOUND: u8 = 3;
+/// The exit status of `check` for a program that breaks instances.
+const BREAKS_INSTANCES: u8 = 3;
 /// The exit status that shells report for a program that was stopped by Ctrl-C.
 const STOPPED: u8 = 130;
 
@@ -32,6 +34,11 @@ impl Failure {
     /// The instance or execution does not exist.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), code: NOT_FOUND }
+    }
+
+    /// The checked program breaks instances, which the report shows.
+    pub(crate) fn breaks_instances() -> Self {
+        Self { message: None, code: BREAKS_INSTANCES }
     }
 
     /// The command failed and has printed the reason.

@@ -1,9 +1,10 @@
-//! The `outlast` command: a demo that survives kills, commands for the instances of a store, and stress runs.
+//! The `outlast` command: a demo that survives kills, commands for the instances of a store, a check of new programs, and stress runs.
 //!
-//! `demo/` is a shop that demonstrates Outlast, `instance/` has one file per subcommand for operators, `stress/` puts a store under
+//! `check/` replays instances with a new build of a program, `demo/` is a shop that demonstrates Outlast, `instance/` has one file per subcommand for operators, `stress/` puts a store under
 //! load, `store/` opens the store that `--store` names. Commands print through `output.rs` and return a `Failure`.
 
 mod args;
+mod check;
 mod demo;
 mod duration;
 mod failure;
@@ -55,6 +56,7 @@ fn run(args: Args) -> Result<(), Failure> {
         .map_err(|error| Failure::new(format!("the threads of the command could not be started: {error}")))?;
     tokio.block_on(async {
         match args.command {
+            Command::Check(check) => check::run(check).await,
             Command::Demo(demo) => demo::run(demo).await,
             Command::Instance(instance) => instance::run(instance).await,
             Command::Stress(stress) => stress::run(stress).await,

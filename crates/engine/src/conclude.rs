@@ -29,7 +29,7 @@ impl Execution {
         }
         if let Err(stop) = ran {
             draft.report.broke_limit = matches!(stop, Stop::Limit);
-            return Conclusion::Ends(Close::Failed(self.failure(stop)));
+            return Conclusion::Ends(Close::Failed(self.failure(draft, stop)));
         }
         if let Some(reason) = self.cancels_with() {
             // These drops are not noted.
@@ -42,7 +42,7 @@ impl Execution {
         }
         if let Err(stop) = self.note_drops(draft) {
             draft.dropped.clear();
-            return Conclusion::Ends(Close::Failed(self.failure(stop)));
+            return Conclusion::Ends(Close::Failed(self.failure(draft, stop)));
         }
         match self.returned.take() {
             Some(result) => Conclusion::Ends(self.returned_close(draft, result)),
@@ -65,9 +65,12 @@ impl Execution {
         state.cancellation.ends_with.take().or_else(|| (!goes_on).then_some(reason))
     }
 
-    fn failure(&self, stop: Stop) -> ErrorDetails {
+    fn failure(&self, draft: &mut Draft, stop: Stop) -> ErrorDetails {
         match stop {
-            Stop::Mismatch(mismatch) => mismatch.details(),
+            Stop::Mismatch(mismatch) => {
+                draft.report.mismatch = Some(mismatch.place());
+                mismatch.with(&self.context.lock().patch_clauses()).details()
+            }
             Stop::Panicked(message) => panicked(message, self.context.lock().limits.payload_bytes),
             Stop::Limit => {
                 let violation = self.context.lock().violation.take().unwrap_or_default();
@@ -96,7 +99,9 @@ impl Execution {
         let state = self.context.lock();
         if !state.is_waiting() {
             if self.waker.is_kept_by_others() {
-                return Some(Mismatch::not_durable(self.context.identity(), state.last_call).details());
+                let mismatch = Mismatch::not_durable(self.context.identity(), state.last_call);
+                draft.report.mismatch = Some(mismatch.place());
+                return Some(mismatch.details());
             }
             draft.report.is_parked = !std::mem::replace(&mut self.warned_parked, true);
         }

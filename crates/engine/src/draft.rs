@@ -2,6 +2,7 @@
 
 use crate::context::Identity;
 use crate::op::Op;
+use crate::replay_error::MismatchPlace;
 use crate::state::TraceLine;
 use outlast_model::{Action, ErrorDetails, Event, EventKind, ScheduledActivityIdentifier, TurnCommit};
 
@@ -24,6 +25,8 @@ pub struct Report {
     pub ended: Option<Ending>,
     /// The execution failed at a limit: the engine wrote the failure text, not the orchestration code.
     pub broke_limit: bool,
+    /// The execution failed because its code does not repeat its history.
+    pub mismatch: Option<MismatchPlace>,
     /// Age of the execution when it ended.
     pub age_ms: u64,
     /// Events in its history.

@@ -15,7 +15,7 @@ use outlast_model::limits::Limits;
 use outlast_model::{AppErrorKind, ErrorDetails, Event};
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -130,6 +130,18 @@ impl Execution {
         self
     }
 
+    /// The history that will be replayed had an ending, which it is replayed without: code that asks for a patch made a decision
+    /// after it.
+    pub fn with_ended_history(self) -> Self {
+        self.context.lock().history_ended = true;
+        self
+    }
+
+    /// The error that the code returned in a turn that failed for another reason.
+    pub fn returned_error(&self) -> Option<&str> {
+        self.returned.as_ref()?.as_ref().err().map(String::as_str)
+    }
+
     /// The instance.
     pub fn instance(&self) -> &str {
         &self.context.identity().instance
@@ -180,6 +192,17 @@ impl Execution {
         self.context.lock().kv.clone()
     }
 
+    /// The patches that the code asked for, and whether this execution takes them.
+    pub fn patches(&self) -> BTreeMap<String, bool> {
+        self.context.lock().patch_answers()
+    }
+
+    /// The place of the call that made a decision, if the decision has a future.
+    pub fn site_of(&self, event_id: u64) -> Option<&'static Location<'static>> {
+        let token = self.token(event_id)?;
+        Some(self.context.lock().future_state(token).site)
+    }
+
     /// The past of the instance, for [`admit`](crate::admit) of the next batch. After the first turn, the opening lacks the
     /// input and the carried messages.
     pub fn past(&self) -> Past {
@@ -197,11 +220,15 @@ impl Execution {
 
     /// Enters the stored decisions that the code has to make again.
     pub(crate) fn expect_history(&mut self, history: &[Event]) {
-        let decisions = history.iter().filter_map(|event| match Op::of_event(&event.kind)? {
-            (op, Role::Decision) => Some((op, event)),
-            _ => None,
-        });
-        self.context.lock().ahead.extend(decisions.map(|(op, event)| op.stored_time(&event.kind)));
+        let mut state = self.context.lock();
+        for event in history {
+            if let Some((op, Role::Decision)) = Op::of_event(&event.kind)
+                && !state.expect_marker(&event.kind)
+            {
+                state.ahead.push_back(op.stored_time(&event.kind));
+            }
+        }
+        drop(state);
         self.after_stored = !history.is_empty();
     }
 

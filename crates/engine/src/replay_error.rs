@@ -5,9 +5,11 @@ use crate::decide::Emitted;
 use crate::op::Op;
 use crate::state::Site;
 use outlast_model::{Action, ConfigErrorKind, ErrorDetails, Event, INITIAL_EVENT_ID};
+use std::panic::Location;
 
 /// The remedy for code that does not match its history.
-const ADVICE: &str = "run the code that wrote this history, or register the changed code as a new version";
+const ADVICE: &str = "run the code that wrote this history, keep its way for running instances with ctx.patched(..), or \
+                      register the changed code as a new version";
 
 /// The remedy for a history that no code can have written.
 const DAMAGED: &str = "the store is damaged or was changed by hand: restore history and queues from the same backup, or \
@@ -15,25 +17,57 @@ const DAMAGED: &str = "the store is damaged or was changed by hand: restore hist
 
 /// A replay error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mismatch(String);
+pub(crate) struct Mismatch {
+    text: String,
+    place: MismatchPlace,
+}
+
+/// The place of a replay error: in the history and in the source.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct MismatchPlace {
+    /// The stored event that the code does not repeat, if it is known.
+    pub event_id: Option<u64>,
+    /// The durable call that the code makes instead; if it makes none, its last one.
+    pub site: Option<&'static Location<'static>>,
+}
 
 impl Mismatch {
+    fn of(text: String) -> Self {
+        Self { text, place: MismatchPlace::default() }
+    }
+
+    fn at(mut self, event_id: u64, site: Option<Site>) -> Self {
+        self.place = MismatchPlace { event_id: Some(event_id), site };
+        self
+    }
+
+    /// Adds clauses to the sentence.
+    pub(crate) fn with(mut self, clauses: &str) -> Self {
+        self.text.push_str(clauses);
+        self
+    }
+
+    pub(crate) fn place(&self) -> MismatchPlace {
+        self.place
+    }
+
     pub(crate) fn details(self) -> ErrorDetails {
         ErrorDetails::Configuration {
             kind: ConfigErrorKind::Nondeterminism,
             resource: String::new(),
-            message: Some(self.0),
+            message: Some(self.text),
         }
     }
 
     /// History holds a decision, and the code made none.
     pub(crate) fn nothing_decided(identity: &Identity, op: Op, recorded: &Event, last: LastCall) -> Self {
         let (core, what) = (op.missing(), op.describe(&recorded.kind));
-        Self(format!(
+        Self::of(format!(
             "{core}: {} is {what}, and the code does not ask for it; {}; {ADVICE}",
             place(identity, recorded.event_id),
             last_call(last)
         ))
+        .at(recorded.event_id, site_of(last))
     }
 
     /// History holds a decision, and the code made another one.
@@ -41,21 +75,23 @@ impl Mismatch {
         let (core, was, is) =
             (op.mismatch(&recorded.kind), op.describe(&recorded.kind), describe(&now.action));
         let is = if was == is { format!("{is} with another payload") } else { is };
-        Self(format!(
+        Self::of(format!(
             "{core}: {} is {was}, and the code now asks for {is} at {}; {ADVICE}",
             place(identity, recorded.event_id),
             now.site
         ))
+        .at(recorded.event_id, Some(now.site))
     }
 
     /// The code ended, and history holds later events.
     pub(crate) fn ended_early(identity: &Identity, event_id: u64, ended: &str, last: LastCall) -> Self {
-        Self(format!(
+        Self::of(format!(
             "code ended before its history: replaying {}, the code {ended}, where it went on before; {}; \
              {ADVICE}",
             place(identity, event_id.max(INITIAL_EVENT_ID)),
             last_call(last)
         ))
+        .at(event_id.max(INITIAL_EVENT_ID), site_of(last))
     }
 
     pub(crate) fn not_open(
@@ -70,13 +106,14 @@ impl Mismatch {
             None => "which is no scheduled operation".to_string(),
         };
         let place = place(identity, event_id);
-        Self(format!(
+        Self::of(format!(
             "completion without open schedule: {place} is {name} for event {source}, {why}; {DAMAGED}"
         ))
+        .at(event_id, site)
     }
 
     pub(crate) fn not_an_activity(identity: &Identity, event_id: u64, source: u64) -> Self {
-        Self(format!(
+        Self::of(format!(
             "completion kind mismatch: expected activity: {} completes event {source}, which is none; {DAMAGED}",
             place(identity, event_id)
         ))
@@ -84,15 +121,16 @@ impl Mismatch {
 
     /// `site` is the place of the call that returned the first of the futures.
     pub(crate) fn not_dropped(identity: &Identity, what: &str, recorded: &[u64], site: Site) -> Self {
-        Self(format!(
+        Self::of(format!(
             "cancellation mismatch ({what}): the history of {} says that the code dropped the futures of events \
              {recorded:?}, and it did not drop them (the first is asked for at {site}); {ADVICE}",
             instance(identity)
         ))
+        .at(recorded.first().copied().unwrap_or(INITIAL_EVENT_ID), Some(site))
     }
 
     pub(crate) fn unknown_completion(identity: &Identity, what: &str, id: u64) -> Self {
-        Self(format!(
+        Self::of(format!(
             "no matching schedule for {what} id={id}: {} got an outcome for something that its history never asked \
              for; {DAMAGED}",
             instance(identity)
@@ -100,7 +138,7 @@ impl Mismatch {
     }
 
     pub(crate) fn kind_of_completion(identity: &Identity, id: u64, expected: &str, got: &str) -> Self {
-        Self(format!(
+        Self::of(format!(
             "completion kind mismatch for id={id}, expected '{expected}', got '{got}': {} got an outcome of another \
              kind than it asked for; {DAMAGED}",
             instance(identity)
@@ -108,12 +146,12 @@ impl Mismatch {
     }
 
     pub(crate) fn corrupted(identity: &Identity, what: &str) -> Self {
-        Self(format!("corrupted history: {what} ({}); {DAMAGED}", instance(identity)))
+        Self::of(format!("corrupted history: {what} ({}); {DAMAGED}", instance(identity)))
     }
 
     /// The code awaits a future that is not durable.
     pub(crate) fn not_durable(identity: &Identity, last: LastCall) -> Self {
-        Self(format!(
+        Self::of(format!(
             "waiting for something that is not durable: {} awaits a future that only this process can complete (a \
              sleep, a channel, a task, I/O), which would be lost with it; {}; \
              use schedule_timer for time, an activity for work, an event or queue for messages",
@@ -124,13 +162,14 @@ impl Mismatch {
 
     /// The code wakes itself at every poll.
     pub(crate) fn never_rests(identity: &Identity, event_id: u64, last: LastCall) -> Self {
-        Self(format!(
+        Self::of(format!(
             "the code never rests: after {} it was woken by itself again and again without deciding or receiving \
              anything; {}; await a durable operation, or a channel that another part of the \
              code sends to",
             place(identity, event_id.max(INITIAL_EVENT_ID)),
             last_call(last)
         ))
+        .at(event_id.max(INITIAL_EVENT_ID), site_of(last))
     }
 }
 
@@ -148,6 +187,10 @@ fn last_call(last: LastCall) -> String {
         Some((call, site)) => format!("its last durable call was {call} at {site}"),
         None => "it made no durable call yet".to_string(),
     }
+}
+
+fn site_of(last: LastCall) -> Option<Site> {
+    last.map(|(_, site)| site)
 }
 
 fn instance(identity: &Identity) -> String {

@@ -8,6 +8,7 @@ use crate::op::kv::KvValue;
 use crate::op::queue::Queues;
 use crate::op::signal::Signals;
 use crate::op::{Bound, Held, Op};
+use crate::patch::{self, Patch};
 use crate::version::Rules;
 use outlast_model::codec::Codec;
 use outlast_model::limits::Limits;
@@ -80,9 +81,13 @@ pub(crate) struct State {
     pub(crate) replaying: bool,
     pub(crate) futures: Vec<FutureState>,
     pub(crate) emitted: VecDeque<Emitted>,
-    /// The stored decisions that are not applied yet, in order, with their stored time. The n-th emitted action belongs to
-    /// the n-th of these.
+    /// The stored decisions that are not applied yet, in order, with their stored time; without the markers of patches. The
+    /// n-th emitted action belongs to the n-th of these.
     pub(crate) ahead: VecDeque<Option<u64>>,
+    /// Patches of the history, and those that the code asked for.
+    pub(crate) patches: BTreeMap<String, Patch>,
+    /// The history that is replayed had an ending.
+    pub(crate) history_ended: bool,
     /// New decisions since the last message: the fan-out that one message causes.
     pub(crate) new_decisions: usize,
     pub(crate) kv: BTreeMap<String, KvValue>,
@@ -121,8 +126,10 @@ impl State {
             futures: Vec::new(),
             emitted: VecDeque::new(),
             ahead: VecDeque::new(),
+            patches: BTreeMap::new(),
+            history_ended: false,
             new_decisions: 0,
-            kv,
+            kv: patch::without_markers(kv),
             custom_status: status,
             traces: Vec::new(),
             warnings: Vec::new(),

@@ -6,6 +6,7 @@
 use crate::execution::{Execution, Stop};
 use crate::future::Raw;
 use crate::op::{Held, Op, Role};
+use crate::patch::patch_of;
 use crate::replay_error::Mismatch;
 use crate::state::{Stage, State};
 use outlast_model::{Event, EventKind};
@@ -48,6 +49,9 @@ impl Execution {
     /// Refuses a stored event that the code does not use because it has ended: the code went further when the event was
     /// stored (R4).
     fn check_consumes(&self, found: Option<(Op, Role)>, event: &Event) -> Result<(), Stop> {
+        if patch_of(&event.kind).is_some() {
+            return Ok(());
+        }
         let state = self.context.lock();
         let ended = match (&self.returned, &state.successor) {
             (Some(_), _) => "returned",
@@ -89,6 +93,9 @@ impl Execution {
     /// Gives a decision its event. A stored event must match the decision of the code.
     fn bind(&mut self, op: Op, event: &Event) -> Result<(), Stop> {
         let mut state = self.context.lock();
+        if self.after_stored && state.pass_marker(&event.kind) {
+            return Ok(());
+        }
         state.ahead.pop_front();
         let place = op.find(&state.emitted, &event.kind);
         let Some(emitted) = place.and_then(|place| state.emitted.remove(place)) else {

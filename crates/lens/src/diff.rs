@@ -107,7 +107,8 @@ fn without_times(kind: &EventKind) -> EventKind {
 }
 
 impl EventLine {
-    fn of(event: &Event) -> Self {
+    /// The line of an event.
+    pub fn of(event: &Event) -> Self {
         Self {
             event_id: event.event_id,
             source_event_id: event.source_event_id,

@@ -212,8 +212,10 @@ pub mod lens {
 /// The runtime, its options and registries.
 pub mod runtime {
     pub use outlast_engine::ParentClosePolicy;
-    pub use outlast_model::codec::Codec;
+    pub use outlast_model::codec::{Codec, CustomCodec, PayloadCodec};
     pub use outlast_model::limits;
+    #[doc(hidden)]
+    pub use outlast_runtime::check;
     pub use outlast_runtime::observability::{LogFormat, ObservabilityConfig};
     pub use outlast_runtime::registry::{OrchestrationRegistry, OrchestrationRegistryBuilder, VersionPolicy};
     #[cfg(feature = "test-hooks")]

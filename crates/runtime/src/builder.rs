@@ -1,5 +1,6 @@
 //! Starts a runtime, or returns all errors in its options and registries.
 
+use crate::check::{Build, answer_and_exit};
 use crate::module::Module;
 use crate::options::{OptionProblem, RuntimeOptions};
 use crate::registry::{
@@ -98,7 +99,36 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Answers `outlast check`, if that command started this process, and ends the process. Otherwise it has no effect.
+    ///
+    /// The command replays the histories of a store with the orchestrations of this program. [`RuntimeBuilder::start`] and the other
+    /// ways to start a runtime answer the command too: call this method before the program opens its store, so that a check needs no
+    /// store and changes none.
+    ///
+    /// ```no_run
+    /// # use outlast_runtime::{Module, Runtime, StartError};
+    /// # async fn open() -> std::sync::Arc<dyn outlast_provider::Provider> { unimplemented!() }
+    /// # async fn run(module: Module) -> Result<(), StartError> {
+    /// let runtime = Runtime::builder().register(module).answer_check();
+    /// let runtime = runtime.store(open().await).start().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn answer_check(self) -> Self {
+        answer_and_exit(|| {
+            let module = self.module.clone().without_activities();
+            let (_, orchestrations, problems) =
+                module.register(&ActivityRegistry::default(), &self.orchestrations);
+            // `start` returns the problems.
+            (problems.is_empty() && self.problems.is_empty())
+                .then(|| Build::new(orchestrations, &self.options))
+        });
+        self
+    }
+
     /// Starts the runtime on the current tokio runtime.
+    ///
+    /// In a process that `outlast check` started, it answers the command and ends the process, see [`RuntimeBuilder::answer_check`].
     ///
     /// Cancellation safety: when the future is dropped, no runtime was started, or one that keeps running.
     pub async fn start(self) -> Result<Arc<Runtime>, StartError> {

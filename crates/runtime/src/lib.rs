@@ -9,6 +9,8 @@ mod builder;
 mod builtins;
 #[cfg(test)]
 mod captured;
+#[doc(hidden)]
+pub mod check;
 mod client;
 mod core;
 mod dispatch;

@@ -1,5 +1,6 @@
 //! Starting and stopping a runtime.
 
+use crate::check::{Build, answer_and_exit};
 use crate::core::Core;
 use crate::dispatch::lease::renew_leases;
 use crate::dispatch::session::manage_sessions;
@@ -103,6 +104,7 @@ impl Runtime {
         orchestrations: OrchestrationRegistry,
         options: RuntimeOptions,
     ) -> Arc<Self> {
+        answer_and_exit(|| Some(Build::new(orchestrations.clone(), &options)));
         let observability = ObservabilityHandle::without_logging();
         let metrics = Arc::clone(observability.metrics_provider());
         tracing::info!(

@@ -21,7 +21,7 @@
 //! | `world.rs`, `shared.rs` | one run: its processes, and the state that outlives them |
 //! | `store.rs`, `fault.rs`, `probe.rs`, `poll_gate.rs` | the store as a process sees it, with the fault of a sweep |
 //! | `sweep.rs` | all schedules of a sweep, and its report |
-//! | `cold.rs`, `recorded.rs`, `replay_check.rs` | turns and histories that run again on a fresh call of the code |
+//! | `cold.rs`, `recorded.rs`, `replay_check.rs` | turns and histories that run again on a fresh call of the code, by `outlast_runtime::check` |
 //! | `story.rs`, `snapshot.rs`, `run.rs` | histories as text, files, assertions |
 
 mod bodies;

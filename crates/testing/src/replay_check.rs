@@ -1,10 +1,11 @@
 //! Recorded histories against the present code.
 
 use crate::cold::Build;
-use crate::recorded::{Divergence, Recorded, keys_after};
+use crate::recorded::{self, Divergence, keys_after};
 use crate::snapshot::in_package;
 use outlast_model::Event;
 use outlast_provider::Provider;
+use outlast_runtime::check::Recorded;
 use outlast_runtime::{Module, RuntimeOptions};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -171,10 +172,9 @@ impl ReplayReport {
         mut kv: HashMap<String, outlast_provider::KvEntry>,
     ) {
         for (execution_id, history) in executions {
-            let recorded =
-                Recorded { source, instance, execution_id: *execution_id, history, kv: kv.clone() };
+            let execution = Recorded { instance, execution_id: *execution_id, history, kv: kv.clone() };
             self.checked += 1;
-            self.divergences.extend(recorded.check(build).err());
+            self.divergences.extend(recorded::check(build, source, execution).err());
             kv = keys_after(kv, history);
         }
     }

@@ -8,6 +8,7 @@ use crate::trouble::Trouble;
 use crate::world::{Process, World};
 use outlast_author::{Activity, CallError, Handle, Orchestration, Payload};
 use outlast_model::Event;
+use outlast_model::codec::Codec;
 use outlast_provider::Provider;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,6 +26,7 @@ pub struct Run<O: Orchestration> {
     /// The executions of each instance.
     pub(crate) histories: BTreeMap<String, Vec<Vec<Event>>>,
     pub(crate) observed: Vec<String>,
+    pub(crate) codec: Codec,
 }
 
 impl<O: Orchestration> Run<O> {
@@ -53,6 +55,7 @@ impl<O: Orchestration> Run<O> {
                 bodies: shared.state().bodies.clone(),
                 histories,
                 observed: world.observed(),
+                codec: process.client.codec(),
             })
         })
     }
@@ -118,7 +121,7 @@ impl<O: Orchestration> Run<O> {
     /// The runs of the body of an activity, mocked or not, in the order in which they began.
     pub fn calls<A: Activity>(&self) -> Calls<A> {
         let bodies = self.bodies.iter().filter(|body| body.activity == A::NAME).cloned().collect();
-        Calls { bodies, of: PhantomData }
+        Calls { bodies, codec: self.codec, of: PhantomData }
     }
 
     /// The ids of the instances of an orchestration: children and detached ones, and the instance itself.
@@ -195,6 +198,7 @@ impl<O: Orchestration> fmt::Debug for Run<O> {
 /// The runs of the body of an activity: [`Run::calls`].
 pub struct Calls<A: Activity> {
     bodies: Vec<Body>,
+    codec: Codec,
     of: PhantomData<fn() -> A>,
 }
 
@@ -240,7 +244,7 @@ impl<A: Activity> Calls<A> {
     /// If an input does not decode.
     #[track_caller]
     pub fn inputs(&self) -> Vec<A::Input> {
-        let decode = |body: &Body| match A::Input::decode(&body.input) {
+        let decode = |body: &Body| match A::Input::decode(&body.input, self.codec) {
             Ok(input) => input,
             Err(error) => panic!("an input of activity '{}' does not decode: {error}", A::NAME),
         };

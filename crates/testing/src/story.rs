@@ -1,6 +1,7 @@
 //! Histories as text for people: one line for each event, without times.
 
 use outlast_author::plain_text;
+use outlast_engine::patch_of;
 use outlast_model::{ErrorDetails, Event, EventKind};
 use outlast_runtime::lens::span;
 
@@ -65,6 +66,9 @@ pub(crate) fn words(event: &Event, history: &[Event]) -> String {
         EventKind::SubOrchestrationCancelRequested { .. } => format!("drop {}", of("child")),
         EventKind::CustomStatusUpdated { status: Some(status) } => format!("status {}", value(status)),
         EventKind::CustomStatusUpdated { status: None } => "status cleared".to_string(),
+        kind @ EventKind::KeyValueSet { .. } if patch_of(kind).is_some() => {
+            format!("take patch {}", patch_of(kind).unwrap_or_default())
+        }
         EventKind::KeyValueSet { key, value: text, .. } => format!("key {key} = {}", value(text)),
         EventKind::KeyValueCleared { key } => format!("key {key} cleared"),
         EventKind::KeyValuesCleared => "all keys cleared".to_string(),

@@ -83,6 +83,11 @@ pub(crate) enum InstanceCommand {
     /// The request is stored, and takes effect at the instance's next turn, in any process that runs it. The instance
     /// then fails with the reason, and its activities and children are cancelled.
     Cancel(CancelArgs),
+    /// End an instance at its next turn, also if its code answers requests to cancel
+    ///
+    /// No code of the orchestration runs any more: nothing is undone. The instance fails with the reason, and its activities and
+    /// children are cancelled. Use `cancel` first: it gives an orchestration with `on_cancel` its grace period.
+    Terminate(TerminateArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -167,6 +172,17 @@ pub(crate) struct CancelArgs {
     pub(crate) instance: String,
     /// The reason, which is stored in the history
     #[arg(long, value_name = "TEXT", default_value = "cancelled from the command line")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TerminateArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// The reason, which is stored in the history
+    #[arg(long, value_name = "TEXT", default_value = "terminated from the command line")]
     pub(crate) reason: String,
 }
 

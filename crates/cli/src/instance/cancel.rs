@@ -1,6 +1,6 @@
-//! `outlast instance cancel`
+//! `outlast instance cancel` and `outlast instance terminate`
 
-use super::args::CancelArgs;
+use super::args::{CancelArgs, TerminateArgs};
 use super::must_run;
 use crate::failure::Failure;
 use crate::output::{plain, print};
@@ -19,6 +19,27 @@ pub(super) async fn run(args: CancelArgs) -> Result<(), Failure> {
             plain(&asked.instance)
         )
     })
+}
+
+pub(super) async fn terminate(args: TerminateArgs) -> Result<(), Failure> {
+    let place = args.common.store.place()?;
+    let client = store::open(&place, Intent::Write).await?;
+    must_run(&client, &place, &args.instance, "terminate").await?;
+    client.terminate_instance(args.instance.as_str(), args.reason.as_str()).await?;
+    let told = Told { instance: args.instance, reason: args.reason, termination_requested: true };
+    print(args.common.output, &told, |told| {
+        format!(
+            "Instance '{}' ends at its next turn, in a process that runs it. No code of its orchestration runs any more.\n",
+            plain(&told.instance)
+        )
+    })
+}
+
+#[derive(Serialize)]
+struct Told {
+    instance: String,
+    reason: String,
+    termination_requested: bool,
 }
 
 #[derive(Serialize)]

@@ -31,6 +31,7 @@ pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
         InstanceCommand::Signal(args) => send::signal(args).await,
         InstanceCommand::Enqueue(args) => send::enqueue(args).await,
         InstanceCommand::Cancel(args) => cancel::run(args).await,
+        InstanceCommand::Terminate(args) => cancel::terminate(args).await,
     }
 }
 

@@ -12,7 +12,9 @@ mod url;
 use crate::failure::Failure;
 use clap::Args as ClapArgs;
 use outlast::client::Client;
+use outlast::providers::Provider;
 use std::fmt;
+use std::sync::Arc;
 pub(crate) use url::{StoreUrl, hide_secrets};
 
 /// The environment variable that names the store if `--store` is not given.
@@ -104,6 +106,11 @@ impl Kind {
 
 /// A client of the store.
 pub(crate) async fn open(place: &Place, intent: Intent) -> Result<Client, Failure> {
+    Ok(Client::new(open_provider(place, intent).await?))
+}
+
+/// The store.
+pub(crate) async fn open_provider(place: &Place, intent: Intent) -> Result<Arc<dyn Provider>, Failure> {
     let kind = Kind::of(&place.url)?;
     let others = match kind {
         Kind::Postgres => None,
@@ -113,15 +120,14 @@ pub(crate) async fn open(place: &Place, intent: Intent) -> Result<Client, Failur
     if let (Some(others), Some(_)) = (others, &place.schema) {
         return Err(Failure::usage(format!("--schema is for PostgreSQL stores: {others}")));
     }
-    let provider = match kind {
-        Kind::Sqlite => sqlite::open(&place.url, intent).await?,
-        Kind::Postgres => postgres::open(place, intent).await?,
+    match kind {
+        Kind::Sqlite => sqlite::open(&place.url, intent).await,
+        Kind::Postgres => postgres::open(place, intent).await,
         #[cfg(feature = "cosmos")]
-        Kind::Cosmos => cosmos::open(&place.url).await?,
+        Kind::Cosmos => cosmos::open(&place.url).await,
         #[cfg(not(feature = "cosmos"))]
-        Kind::Cosmos => return Err(without_cosmos()),
-    };
-    Ok(Client::new(provider))
+        Kind::Cosmos => Err(without_cosmos()),
+    }
 }
 
 /// The failure of a command that was built without the feature `cosmos`.

@@ -1,5 +1,6 @@
 //! The command on Cosmos DB: on a rig, or on the account that `COSMOS_ENDPOINT` and `COSMOS_KEY` name.
 
+use crate::check;
 use crate::program::{LONG, Program};
 use crate::support::{Said, outlast, said};
 use outlast::providers::cosmos::{CosmosDBProvider, CosmosDBProviderConfig};
@@ -168,4 +169,19 @@ async fn an_account_behind_tls_is_opened_if_its_authority_is_trusted() {
     assert!(answered.code == Some(1) && answered.err.contains("no-such-database"), "{answered:?}");
     let without = list(&folder.path().join("absent.pem"));
     assert!(without.code == Some(1) && without.err.contains("no certificates of authorities"), "{without:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_are_checked_on_cosmos() {
+    let container = Container::fresh().await;
+    check::fill(container.open().await, 2).await;
+    let url = container.url();
+    let check = |version: &str| {
+        let mut command = check::command(version, &["--store", &url, "-o", "json"]);
+        said(command.env("COSMOS_KEY", container.target.key()).output().unwrap())
+    };
+    let safe = check("patched").json();
+    assert_eq!((&safe["checked"], &safe["patches"]["fraud"]["older"]), (&3.into(), &2.into()));
+    let broken = check::breaks(check("unpatched"));
+    assert!(broken.contains("\"diverging\": 2"), "{broken}");
 }

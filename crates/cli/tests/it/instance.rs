@@ -2,8 +2,12 @@
 
 use crate::program::{LONG, Program};
 use crate::support::{Said, run};
+use outlast::prelude::*;
+use outlast::providers::sqlite::SqliteProvider;
 use outlast::runtime::OrchestrationStatus;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A folder with a store of six instances (two are children), one of them running, and without a runtime.
 async fn a_store() -> (tempfile::TempDir, PathBuf) {
@@ -140,6 +144,37 @@ async fn a_running_instance_is_cancelled() {
     let error = ask(&store, &["cancel", "parked-1"]).failed();
     assert!(error.contains("instance 'parked-1' has failed already: there is nothing to cancel"), "{error}");
     program.runtime.shutdown(None).await;
+}
+
+#[outlast::orchestration(on_cancel = observe)]
+async fn stubborn(ctx: OrchestrationContext) -> Result<(), String> {
+    ctx.set_custom_status("waits");
+    ctx.cancelled().await;
+    ctx.set_custom_status("observed");
+    ctx.schedule_timer(Duration::from_secs(3_600)).await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_that_answers_cancellation_is_terminated() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("stubborn.db");
+    let store = SqliteProvider::new(&format!("sqlite:{}", path.display()), None).await.unwrap();
+    let store = Arc::new(store);
+    let builder = Runtime::builder().store(store.clone()).register(outlast::module![stubborn]);
+    let runtime = builder.start().await.unwrap();
+    let client = Client::new(store);
+    let instance = stubborn::start(&client).id("s").await.unwrap();
+    client.wait_for_status_change("s", 0, Duration::from_millis(5), LONG).await.unwrap();
+    ask(&path, &["cancel", "s"]).fine();
+    client.wait_for_status_change("s", 1, Duration::from_millis(5), LONG).await.unwrap();
+    let out = ask(&path, &["terminate", "s", "--reason", "enough", "-o", "json"]).json();
+    assert_eq!((&out["termination_requested"], &out["reason"]), (&true.into(), &"enough".into()));
+    let ended = instance.result().within(LONG).await;
+    assert_eq!(ended, Err(CallError::Cancelled("enough".to_string())));
+    let error = ask(&path, &["terminate", "s"]).failed();
+    assert!(error.contains("has failed already: there is nothing to terminate"), "{error}");
+    runtime.shutdown(None).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,6 +2,7 @@
 // A test fails by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod check;
 #[cfg(feature = "cosmos")]
 mod cosmos;
 mod demo;

@@ -1,6 +1,7 @@
 //! The command on PostgreSQL.
 
 mod needs_postgres {
+    use crate::check;
     use crate::program::{LONG, Program};
     use crate::support::{Said, outlast, run, said};
     use outlast::providers::postgres::PostgresProvider;
@@ -203,5 +204,20 @@ mod needs_postgres {
         assert!(error.contains(&format!("schema '{schema}' holds instances")), "{error}");
         let listed = ask(&url, &schema, &["list", "-o", "json"]).json();
         assert_eq!(listed["instances"].as_array().unwrap().len(), 6, "nothing was added, nothing is gone");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn programs_are_checked_on_postgres() {
+        let (url, schema) = (server_url(), fresh("check"));
+        let store = PostgresProvider::new_with_schema(&url, Some(&schema)).await.unwrap();
+        check::fill(Arc::new(store), 3).await;
+        let check = |version: &str| {
+            let mut command = check::command(version, &["--schema", &schema, "-o", "json"]);
+            said(command.env("OUTLAST_STORE", &url).output().unwrap())
+        };
+        let safe = check("patched").json();
+        assert_eq!((&safe["checked"], &safe["patches"]["fraud"]["older"]), (&4.into(), &3.into()));
+        let broken = check::breaks(check("unpatched"));
+        assert!(broken.contains("\"diverging\": 3"), "{broken}");
     }
 }

@@ -5,7 +5,9 @@ use super::entropy::SystemCall;
 use crate::context::OrchestrationContext;
 use crate::decide::Emitted;
 use crate::future::DurableFuture;
+use crate::patch::PATCH_KEY_PREFIX;
 use crate::state::State;
+use outlast_model::codec::Codec;
 use outlast_model::{Action, EventKind, SystemStats};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::{HashMap, VecDeque};
@@ -34,6 +36,9 @@ impl OrchestrationContext {
         let (key, value) = (key.into(), value.into());
         let mut state = self.lock();
         state.check_name("key", &key);
+        if key.starts_with(PATCH_KEY_PREFIX) {
+            state.violate(format!("KV key '{key:.60}' is reserved for ctx.patched(..): use another key"));
+        }
         let (size, limit) = (value.len(), state.limits.kv_value_bytes);
         if size > limit {
             state.violate(format!(
@@ -65,7 +70,8 @@ impl OrchestrationContext {
     /// If the value cannot be written as JSON.
     #[track_caller]
     pub fn set_kv_value_typed<T: Serialize>(&self, key: impl Into<String>, value: &T) {
-        match serde_json::to_string(value) {
+        let text = serde_json::to_string(value).map_err(|error| error.to_string());
+        match text.and_then(|text| self.codec().seal(text)) {
             Ok(text) => self.set_kv_value(key, text),
             Err(error) => panic!("the value for the key-value store cannot be written as JSON: {error}"),
         }
@@ -79,7 +85,7 @@ impl OrchestrationContext {
     /// Reads a key whose value is JSON.
     pub fn get_kv_value_typed<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, String> {
         let Some(text) = self.get_kv_value(key) else { return Ok(None) };
-        serde_json::from_str(&text)
+        read_json(self.codec(), &text)
             .map(Some)
             .map_err(|error| format!("KV deserialization error for key '{key}': {error}"))
     }
@@ -163,9 +169,10 @@ impl OrchestrationContext {
         instance_id: impl Into<String>,
         key: impl Into<String>,
     ) -> DurableFuture<Result<Option<T>, String>> {
-        self.get_kv_value_from_instance(instance_id, key).map(|result| {
+        let codec = self.codec();
+        self.get_kv_value_from_instance(instance_id, key).map(move |result| {
             let Some(text) = result? else { return Ok(None) };
-            serde_json::from_str(&text)
+            read_json(codec, &text)
                 .map(Some)
                 .map_err(|error| format!("get_kv_value_from_instance_typed deserialization error: {error}"))
         })
@@ -175,6 +182,10 @@ impl OrchestrationContext {
     pub fn get_system_stats(&self) -> Option<SystemStats> {
         None
     }
+}
+
+fn read_json<T: DeserializeOwned>(codec: Codec, text: &str) -> Result<T, String> {
+    serde_json::from_str(&codec.open(text)?).map_err(|error| error.to_string())
 }
 
 pub(crate) struct KeyValue;

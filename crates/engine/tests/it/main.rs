@@ -17,6 +17,7 @@ mod memory;
 mod mismatch;
 mod next;
 mod panics;
+mod patch;
 mod property;
 mod queue;
 mod recipe;

@@ -28,7 +28,7 @@ async fn a_then_b(ctx: OrchestrationContext, _: String) -> Answer {
 fn another_activity_than_the_stored_one_fails_the_instance() {
     let mut world = replay(a_then_b, vec![started("in"), activity("Z", "x")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
         = Failed
@@ -39,7 +39,7 @@ fn another_activity_than_the_stored_one_fails_the_instance() {
 fn another_input_session_or_tag_than_the_stored_one_fails() {
     let mut world = replay(a_then_b, vec![started("in"), activity("A", "other")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'A', and the code now asks for activity 'A' with another payload at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'A', and the code now asks for activity 'A' with another payload at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
         = Failed
@@ -49,7 +49,7 @@ fn another_input_session_or_tag_than_the_stored_one_fails() {
     };
     let mut world = replay(tagged, vec![started("in"), activity("A", "x")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'A', and the code now asks for activity 'A' on session 's' with tag 'gpu' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'A', and the code now asks for activity 'A' on session 's' with tag 'gpu' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
         = Failed
@@ -60,17 +60,17 @@ fn another_input_session_or_tag_than_the_stored_one_fails() {
 fn another_kind_of_operation_than_the_stored_one_fails() {
     let mut world = replay(a_then_b, vec![started("in"), timer(700)]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a timer, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a timer, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
     let mut world = replay(a_then_b, vec![started("in"), subscribed("go")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a wait for event 'go', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a wait for event 'go', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
     let mut world = replay(a_then_b, vec![started("in"), dequeued("mail")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a dequeue from 'mail', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a dequeue from 'mail', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
 }
@@ -90,22 +90,22 @@ fn another_child_wait_queue_or_detached_start_than_the_stored_one_fails() {
     };
     let mut world = replay(cases, vec![started("child"), child("C", "sub::2", "old")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a child orchestration 'C', and the code now asks for a child orchestration 'C' with another payload at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a child orchestration 'C', and the code now asks for a child orchestration 'C' with another payload at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
     let mut world = replay(cases, vec![started("wait"), subscribed("old")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a wait for event 'old', and the code now asks for a wait for event 'new' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a wait for event 'old', and the code now asks for a wait for event 'new' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
     let mut world = replay(cases, vec![started("queue"), dequeued("old")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a dequeue from 'old', and the code now asks for a dequeue from 'new' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a dequeue from 'old', and the code now asks for a dequeue from 'new' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
     let mut world = replay(cases, vec![started("detached"), chained("D", "d-old", "")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a detached orchestration 'D' with id 'd-old', and the code now asks for a detached orchestration 'D' with id 'd-new' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a detached orchestration 'D' with id 'd-old', and the code now asks for a detached orchestration 'D' with id 'd-new' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
 }
@@ -115,7 +115,7 @@ fn missing_decision_fails_the_instance() {
     let parked = |_, _| async move { std::future::pending().await };
     let mut world = replay(parked, vec![started("in"), activity("A", "x")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: history schedule but no emitted action: event 2 of instance 'i' execution 1 is activity 'A', and the code does not ask for it; it made no durable call yet; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: history schedule but no emitted action: event 2 of instance 'i' execution 1 is activity 'A', and the code does not ask for it; it made no durable call yet; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
         = Failed
@@ -125,7 +125,7 @@ fn missing_decision_fails_the_instance() {
         vec![started("in"), activity("A", "x"), completed(2, ""), activity("B", "y"), activity("C", "z")],
     );
     world.turn([], r#"
-        6 OrchestrationFailed configuration: nondeterministic: history schedule but no emitted action: event 5 of instance 'i' execution 1 is activity 'C', and the code does not ask for it; its last durable call was schedule_activity at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        6 OrchestrationFailed configuration: nondeterministic: history schedule but no emitted action: event 5 of instance 'i' execution 1 is activity 'C', and the code does not ask for it; its last durable call was schedule_activity at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         7 ActivityCancelRequested <-4 "orchestration_terminal_failed"
         8 ActivityCancelRequested <-5 "orchestration_terminal_failed"
         - activity 4
@@ -134,7 +134,7 @@ fn missing_decision_fails_the_instance() {
     "#);
     let mut world = replay(parked, vec![started("in"), chained("D", "d", "")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: history OrchestrationChained but no emitted action: event 2 of instance 'i' execution 1 is a detached orchestration 'D' with id 'd', and the code does not ask for it; it made no durable call yet; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: history OrchestrationChained but no emitted action: event 2 of instance 'i' execution 1 is a detached orchestration 'D' with id 'd', and the code does not ask for it; it made no durable call yet; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
 }
@@ -144,22 +144,22 @@ fn missing_status_and_key_writes_before_another_decision_fail() {
     let code = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "x").await };
     let mut world = replay(code, vec![started("in"), status("s")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: custom status mismatch: event 2 of instance 'i' execution 1 is a custom status update, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: custom status mismatch: event 2 of instance 'i' execution 1 is a custom status update, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
     let mut world = replay(code, vec![started("in"), key_set("k", "v", 1)]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: kv set mismatch: event 2 of instance 'i' execution 1 is a write of key 'k', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: kv set mismatch: event 2 of instance 'i' execution 1 is a write of key 'k', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
     let mut world = replay(code, vec![started("in"), key_cleared("k")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: kv clear mismatch: event 2 of instance 'i' execution 1 is a removal of key 'k', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: kv clear mismatch: event 2 of instance 'i' execution 1 is a removal of key 'k', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
     let mut world = replay(code, vec![started("in"), plain(EventKind::KeyValuesCleared)]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: kv clear_all mismatch: event 2 of instance 'i' execution 1 is a removal of all keys, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: kv clear_all mismatch: event 2 of instance 'i' execution 1 is a removal of all keys, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
     let sets = |ctx: OrchestrationContext, _| async move {
@@ -168,7 +168,7 @@ fn missing_status_and_key_writes_before_another_decision_fail() {
     };
     let mut world = replay(sets, vec![started("in"), key_set("k", "old", 1)]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: kv set mismatch: event 2 of instance 'i' execution 1 is a write of key 'k', and the code now asks for a write of key 'k' with another payload at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: kv set mismatch: event 2 of instance 'i' execution 1 is a write of key 'k', and the code now asks for a write of key 'k' with another payload at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
 }
@@ -338,14 +338,14 @@ fn stored_drop_that_the_code_does_not_repeat_fails() {
     world.turn([], r#"
         8 ExternalSubscribedCancelled <-4 "orchestration_terminal"
         9 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
-        10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (activities): the history of instance 'i' execution 1 says that the code dropped the futures of events [2], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, or register the changed code as a new version
+        10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (activities): the history of instance 'i' execution 1 says that the code dropped the futures of events [2], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
     let mut world = replay(holds, with(child_dropped(3)));
     world.turn([], r#"
         8 ExternalSubscribedCancelled <-4 "orchestration_terminal"
         9 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
-        10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (sub-orchestrations): the history of instance 'i' execution 1 says that the code dropped the futures of events [3], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, or register the changed code as a new version
+        10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (sub-orchestrations): the history of instance 'i' execution 1 says that the code dropped the futures of events [3], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         11 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
         = Failed
@@ -354,7 +354,7 @@ fn stored_drop_that_the_code_does_not_repeat_fails() {
     world.turn([], r#"
         8 ExternalSubscribedCancelled <-4 "orchestration_terminal"
         9 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
-        10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (external waits): the history of instance 'i' execution 1 says that the code dropped the futures of events [4], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, or register the changed code as a new version
+        10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (external waits): the history of instance 'i' execution 1 says that the code dropped the futures of events [4], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         11 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
         = Failed
@@ -363,7 +363,7 @@ fn stored_drop_that_the_code_does_not_repeat_fails() {
     world.turn([], r#"
         8 ExternalSubscribedCancelled <-4 "orchestration_terminal"
         9 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
-        10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (persistent waits): the history of instance 'i' execution 1 says that the code dropped the futures of events [5], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, or register the changed code as a new version
+        10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (persistent waits): the history of instance 'i' execution 1 says that the code dropped the futures of events [5], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         11 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
         = Failed
@@ -401,7 +401,7 @@ fn damaged_history_fails_the_instance_as_corrupted() {
 fn r4_code_that_returns_before_the_end_of_its_history_fails() {
     let mut world = replay(|_, _| async move { Ok(String::new()) }, vec![started("in"), activity("A", "x")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 1 of instance 'i' execution 1, the code returned, where it went on before; it made no durable call yet; run the code that wrote this history, or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 1 of instance 'i' execution 1, the code returned, where it went on before; it made no durable call yet; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
         = Failed
@@ -411,7 +411,7 @@ fn r4_code_that_returns_before_the_end_of_its_history_fails() {
     let stored = vec![started("in"), activity("A", "x"), completed(2, ""), activity("B", "y")];
     let mut world = replay(skips_b, stored);
     world.turn([], r#"
-        5 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 3 of instance 'i' execution 1, the code returned, where it went on before; its last durable call was schedule_activity at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        5 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 3 of instance 'i' execution 1, the code returned, where it went on before; its last durable call was schedule_activity at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         6 ActivityCancelRequested <-4 "orchestration_terminal_failed"
         - activity 4
         = Failed
@@ -576,7 +576,7 @@ fn r4_code_that_continues_as_new_before_the_end_of_its_history_fails() {
     let stored = vec![started("in"), activity("A", "x"), completed(2, ""), activity("B", "y")];
     let mut world = replay(early, stored);
     world.turn([], r#"
-        5 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 3 of instance 'i' execution 1, the code continued as new, where it went on before; its last durable call was continue_as_new at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        5 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 3 of instance 'i' execution 1, the code continued as new, where it went on before; its last durable call was continue_as_new at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         6 ActivityCancelRequested <-4 "orchestration_terminal_failed"
         - activity 4
         = Failed
@@ -625,9 +625,9 @@ fn replay_error_is_sent_to_the_parent_and_children_run_on() {
     };
     let mut world = World::new(code).stored(events);
     world.turn([], r#"
-        4 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 3 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        4 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 3 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         5 ActivityCancelRequested <-3 "orchestration_terminal_failed"
-        > tell boss/0#7 configuration: nondeterministic: schedule mismatch: event 3 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        > tell boss/0#7 configuration: nondeterministic: schedule mismatch: event 3 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         - activity 3
         = Failed
     "#);

@@ -28,7 +28,7 @@ impl Client {
         instance: &str,
         key: &str,
     ) -> Result<Option<T>, ClientError> {
-        self.get_kv_value(instance, key).await?.map(|value| decoded(&value)).transpose()
+        self.get_kv_value(instance, key).await?.map(|value| self.decoded(&value)).transpose()
     }
 
     /// All keys and values, without the reserved keys of Outlast; empty if the instance does not exist.
@@ -92,12 +92,13 @@ impl Client {
         key: &str,
         timeout: Duration,
     ) -> Result<T, ClientError> {
-        decoded(&self.wait_for_kv_value(instance, key, timeout).await?)
+        self.decoded(&self.wait_for_kv_value(instance, key, timeout).await?)
     }
-}
 
-/// Decodes a value as JSON. Unlike payloads, strings are stored with their quotes.
-fn decoded<T: DeserializeOwned>(value: &str) -> Result<T, ClientError> {
-    serde_json::from_str(value)
-        .map_err(|error| ClientError::invalid(format!("KV deserialization error: {error}")))
+    /// Decodes a value as JSON. Unlike payloads, strings are stored with their quotes.
+    fn decoded<T: DeserializeOwned>(&self, value: &str) -> Result<T, ClientError> {
+        let opened = self.codec.open(value);
+        let decoded = opened.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
+        decoded.map_err(|error| ClientError::invalid(format!("KV deserialization error: {error}")))
+    }
 }

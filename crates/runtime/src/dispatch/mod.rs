@@ -23,4 +23,4 @@ pub(crate) mod warm;
 
 pub(crate) use activity::ActivityQueue;
 pub(crate) use slot::run_slots;
-pub(crate) use turn::TurnQueue;
+pub(crate) use turn::{TurnQueue, call};

@@ -485,7 +485,11 @@ impl Turn {
 
 /// The future of the orchestration's code; it has not been polled. It runs without tokio's cooperation budget, which could make a
 /// ready channel return `Pending` in one run and not in its replay.
-fn call(handler: Arc<dyn OrchestrationHandler>, context: OrchestrationContext, input: String) -> Code {
+pub(crate) fn call(
+    handler: Arc<dyn OrchestrationHandler>,
+    context: OrchestrationContext,
+    input: String,
+) -> Code {
     Box::pin(tokio::task::unconstrained(async move { handler.invoke(context, input).await }))
 }
 

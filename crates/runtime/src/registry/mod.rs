@@ -89,7 +89,7 @@ impl<H: ?Sized> Registry<H> {
     }
 
     /// Every registration as `name@version`.
-    fn contents(&self) -> impl Iterator<Item = String> + Clone {
+    pub(crate) fn contents(&self) -> impl Iterator<Item = String> + Clone {
         self.handlers.iter().flat_map(|(name, versions)| versions.keys().map(move |v| format!("{name}@{v}")))
     }
 }

@@ -10,10 +10,12 @@ mod messages;
 mod mistake;
 mod mocks;
 mod page;
+mod patch;
 mod replay;
 mod snapshots;
 mod time;
 mod trouble;
+mod upgrading;
 
 /// The text of the panic of a function.
 fn panic_of(run: impl FnOnce()) -> String {

@@ -1,6 +1,7 @@
 //! The typed layer: programs with attributes, on every store, and beside the string API.
 
 mod cancel;
+mod codec;
 mod edits;
 mod errors;
 mod mixing;

@@ -1,0 +1,196 @@
+//! The report of a check.
+
+use super::questions::Target;
+use crate::output::plain;
+use outlast::runtime::check::{Finding, Verdict};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+/// The number of instances between two lines of progress.
+const STEP: usize = 5_000;
+/// The number of instances that the table names for each difference.
+const NAMED: usize = 5;
+
+/// The report of a check. Its instances are those that are not safe.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    store: String,
+    program: String,
+    /// Whether the program repeats every history.
+    is_safe: bool,
+    checked: usize,
+    safe: usize,
+    diverging: usize,
+    unregistered: usize,
+    undecodable: usize,
+    instances: Vec<Broken>,
+    patches: BTreeMap<String, Answers>,
+    #[serde(skip)]
+    shows_progress: bool,
+}
+
+/// An instance that the program breaks.
+#[derive(Debug, Serialize)]
+struct Broken {
+    #[serde(flatten)]
+    verdict: Verdict,
+    /// The place of the recorded decision in the source of the old program, if that program was given.
+    recorded_site: Option<String>,
+}
+
+/// The instances that ask for a patch.
+#[derive(Debug, Default, Serialize)]
+struct Answers {
+    /// Running instances that take it.
+    taken: usize,
+    /// Running instances that are older than it, and need its old code.
+    older: usize,
+}
+
+impl Report {
+    pub(super) fn new(store: String, program: String, shows_progress: bool) -> Self {
+        Self {
+            store,
+            program,
+            is_safe: true,
+            checked: 0,
+            safe: 0,
+            diverging: 0,
+            unregistered: 0,
+            undecodable: 0,
+            instances: Vec::new(),
+            patches: BTreeMap::new(),
+            shows_progress,
+        }
+    }
+
+    pub(super) fn is_safe(&self) -> bool {
+        self.is_safe
+    }
+
+    pub(super) fn add(&mut self, mut verdict: Verdict) {
+        self.checked += 1;
+        for (patch, is_taken) in std::mem::take(&mut verdict.patches) {
+            let answers = self.patches.entry(patch).or_default();
+            *if is_taken { &mut answers.taken } else { &mut answers.older } += 1;
+        }
+        match verdict.finding {
+            Finding::Safe => self.safe += 1,
+            Finding::Diverges => self.diverging += 1,
+            Finding::Unregistered => self.unregistered += 1,
+            Finding::Undecodable => self.undecodable += 1,
+        }
+        if verdict.finding != Finding::Safe {
+            self.is_safe = false;
+            self.instances.push(Broken { verdict, recorded_site: None });
+        }
+        if self.shows_progress && self.checked.is_multiple_of(STEP) {
+            // Without a reader of the progress the check goes on.
+            let _ = writeln!(
+                io::stderr(),
+                "checked {} instances, {} are not safe",
+                self.checked,
+                self.instances.len()
+            );
+        }
+    }
+
+    /// The instances whose recorded decision has a place in the old source.
+    pub(super) fn unexplained(&self) -> Vec<Target> {
+        let diverging = self.instances.iter().map(|broken| &broken.verdict);
+        let diverging = diverging.filter(|verdict| verdict.event_id.is_some());
+        let target = |verdict: &Verdict| Target {
+            instance: verdict.instance.clone(),
+            execution_id: verdict.execution_id,
+            orchestration: verdict.orchestration.clone(),
+            version: verdict.version.clone(),
+            locate: verdict.event_id,
+        };
+        diverging.map(target).collect()
+    }
+
+    /// Enters the answer of the old program.
+    pub(super) fn locate(&mut self, verdict: Verdict) {
+        let found = self.instances.iter_mut().find(|broken| broken.verdict.instance == verdict.instance);
+        if let Some(broken) = found {
+            broken.recorded_site = verdict.located;
+        }
+    }
+
+    pub(super) fn finished(mut self) -> Self {
+        self.instances.sort_by(|a, b| a.verdict.instance.cmp(&b.verdict.instance));
+        self
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = format!(
+            "Checked {} of {} with {}: {} safe, {} diverge, {} unregistered, {} undecodable.\n",
+            counted(self.checked, "running instance"),
+            self.store,
+            self.program,
+            self.safe,
+            self.diverging,
+            self.unregistered,
+            self.undecodable
+        );
+        for (_, group) in self.groups() {
+            // Writing to a string does not fail.
+            let _ = write_group(&mut text, &group);
+        }
+        for (patch, Answers { older, .. }) in &self.patches {
+            let state = match older {
+                0 => "no running instance is older than it: its old code can be removed".to_string(),
+                1 => "1 running instance is older than it, and needs its old code".to_string(),
+                older => format!("{older} running instances are older than it, and need its old code"),
+            };
+            let _ = writeln!(text, "\npatch '{}': {state}", plain(patch));
+        }
+        text.push_str("\nThe check replays the recorded past. It does not know how the instances go on.\n");
+        text
+    }
+
+    /// The instances that differ in the same way.
+    fn groups(&self) -> BTreeMap<Way<'_>, Vec<&Broken>> {
+        let mut groups: BTreeMap<Way<'_>, Vec<&Broken>> = BTreeMap::new();
+        for broken in &self.instances {
+            let Verdict { finding, orchestration, version, recorded, site, .. } = &broken.verdict;
+            let way =
+                (*finding, orchestration.as_str(), version.as_str(), recorded.as_deref(), site.as_deref());
+            groups.entry(way).or_default().push(broken);
+        }
+        groups
+    }
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+type Way<'a> = (Finding, &'a str, &'a str, Option<&'a str>, Option<&'a str>);
+
+fn write_group(text: &mut String, group: &[&Broken]) -> std::fmt::Result {
+    let Some(Broken { verdict, recorded_site }) = group.first() else { return Ok(()) };
+    let finding = match verdict.finding {
+        Finding::Safe => "safe",
+        Finding::Diverges => "diverges",
+        Finding::Unregistered => "unregistered",
+        Finding::Undecodable => "undecodable",
+    };
+    let count = counted(group.len(), "instance");
+    writeln!(text, "\n{finding}: {count} of {} {}", plain(&verdict.orchestration), plain(&verdict.version))?;
+    if let (Some(event_id), Some(recorded)) = (verdict.event_id, &verdict.recorded) {
+        let site = recorded_site.as_ref().map_or(String::new(), |site| format!(" at {}", plain(site)));
+        writeln!(text, "  recorded: event {event_id} is {}{site}", plain(recorded))?;
+    }
+    if let Some(now) = &verdict.now {
+        writeln!(text, "  now: {}", plain(now))?;
+    }
+    if let Some(site) = &verdict.site {
+        writeln!(text, "  at: {}", plain(site))?;
+    }
+    let named: Vec<String> = group.iter().take(NAMED).map(|broken| plain(&broken.verdict.instance)).collect();
+    let more = if group.len() > NAMED { ", .." } else { "" };
+    writeln!(text, "  instances: {}{more}", named.join(", "))
+}

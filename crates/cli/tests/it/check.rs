@@ -1,0 +1,214 @@
+//! `outlast check`. The checked program is this test binary under another name: its test `the_program` answers.
+
+use crate::program::LONG;
+use crate::support::{Said, outlast, run, said};
+use outlast::client::Client;
+use outlast::providers::Provider;
+use outlast::providers::sqlite::SqliteProvider;
+use outlast::runtime::check::VARIABLE;
+use outlast::runtime::registry::ActivityRegistry;
+use outlast::runtime::{Runtime, RuntimeOptions};
+use outlast::{OrchestrationContext, OrchestrationRegistry};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+type Answer = Result<String, String>;
+
+/// The part of an order that changed.
+#[derive(Clone, Copy)]
+enum Change {
+    Absent,
+    Unpatched,
+    Patched,
+}
+
+/// An order that stops at an event before the change, if its input says so, and at another event after the change.
+async fn order(ctx: OrchestrationContext, input: String, change: Change) -> Answer {
+    if input == "early" {
+        ctx.schedule_wait("go").await;
+    }
+    ctx.schedule_activity("Reserve", "s3cret input").await?;
+    let is_changed = match change {
+        Change::Absent => false,
+        Change::Unpatched => true,
+        Change::Patched => ctx.patched("fraud"),
+    };
+    if is_changed {
+        ctx.schedule_activity("CheckFraud", "").await?;
+    }
+    let paid = ctx.schedule_wait("paid");
+    ctx.set_custom_status("reserved");
+    Ok(paid.await)
+}
+
+fn orders(version: &str) -> OrchestrationRegistry {
+    let builder = OrchestrationRegistry::builder();
+    match version {
+        "v1" => builder.register("Order", |ctx, input| order(ctx, input, Change::Absent)),
+        "unpatched" => builder.register("Order", |ctx, input| order(ctx, input, Change::Unpatched)),
+        "patched" => builder.register("Order", |ctx, input| order(ctx, input, Change::Patched)),
+        "panics" => builder.register("Order", |_, _: String| async { panic!("on purpose") }),
+        _ => builder.register_versioned("Order", "2.0.0", |ctx, input| order(ctx, input, Change::Absent)),
+    }
+    .build()
+}
+
+/// Not a test, unless `outlast check` runs it: then it is the program that is checked.
+#[test]
+fn the_program() {
+    let Some(path) = std::env::args().next().filter(|_| std::env::var_os(VARIABLE).is_some()) else { return };
+    let version = Path::new(&path).file_stem().unwrap().to_string_lossy().into_owned();
+    if version == "silent" {
+        return;
+    }
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    tokio.block_on(async {
+        let options = RuntimeOptions::default();
+        match version.as_str() {
+            "v1" => drop(Runtime::builder().orchestrations(orders("v1")).options(options).answer_check()),
+            version => {
+                let store = Arc::new(outlast::providers::memory::MemoryProvider::new());
+                Runtime::start_with_store(store, ActivityRegistry::default(), orders(version)).await;
+            }
+        }
+    });
+    unreachable!("a program that is checked does not start its runtime");
+}
+
+/// This test binary under the name of a version.
+fn program(version: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("checked");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(format!("{version}{}", std::env::consts::EXE_SUFFIX));
+    let this = std::env::current_exe().unwrap();
+    let is_this =
+        |path: &Path| path.metadata().is_ok_and(|linked| linked.len() == this.metadata().unwrap().len());
+    // Tests run at the same time: another one may have made the link.
+    let own = folder.join(format!("{version}-{}-{:?}", std::process::id(), std::thread::current().id()));
+    std::fs::hard_link(&this, &own).unwrap();
+    std::fs::rename(&own, &path).unwrap();
+    let _ = std::fs::remove_file(&own);
+    assert!(is_this(&path));
+    path
+}
+
+/// Checks a store with a version.
+fn check(store: &str, version: &str, more: &[&str]) -> Said {
+    said(command(version, &[&["--store", store], more].concat()).output().unwrap())
+}
+
+/// The command that checks a store with a version.
+pub(crate) fn command(version: &str, more: &[&str]) -> Command {
+    let program = program(version);
+    let mut args = vec!["check", "--bin", program.to_str().unwrap()];
+    args.extend(more);
+    args.extend(["--", "--exact", "check::the_program", "--nocapture"]);
+    outlast(args)
+}
+
+/// Starts orders of the first version, one before the change and `late` after it, and stops.
+pub(crate) async fn fill(store: Arc<dyn Provider>, late: usize) {
+    let client = Client::new(store.clone());
+    let reserve = |_, _: String| async { Ok("s3cret result".to_string()) };
+    let activities = ActivityRegistry::builder().register("Reserve", reserve).build();
+    let runtime = Runtime::start_with_store(store, activities, orders("v1")).await;
+    client.start_orchestration("early", "Order", "early").await.unwrap();
+    for number in 0..late {
+        client.start_orchestration(format!("late-{number}"), "Order", "").await.unwrap();
+    }
+    client.start_orchestration("ended", "Order", "").await.unwrap();
+    client.wait_for_status_change("ended", 0, Duration::from_millis(5), LONG).await.unwrap();
+    client.raise_event("ended", "paid", "").await.unwrap();
+    client.wait_for_orchestration("ended", LONG).await.unwrap();
+    for number in 0..late {
+        let instance = format!("late-{number}");
+        client.wait_for_status_change(&instance, 0, Duration::from_millis(5), LONG).await.unwrap();
+    }
+    runtime.shutdown(None).await;
+}
+
+async fn filled(folder: &Path) -> String {
+    let path = folder.join("orders.db");
+    let store = SqliteProvider::new(&format!("sqlite:{}", path.display()), None).await.unwrap();
+    fill(Arc::new(store), 3).await;
+    path.to_str().unwrap().to_string()
+}
+
+#[track_caller]
+pub(crate) fn breaks(said: Said) -> String {
+    assert_eq!((said.code, said.err.as_str()), (Some(3), ""), "{}", said.out);
+    assert!(!said.out.contains("s3cret"), "{}", said.out);
+    said.out
+}
+
+#[tokio::test]
+async fn unchanged_program_is_safe_and_the_store_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path()).await;
+    let before = std::fs::read(&store).unwrap();
+    let out = check(&store, "v1", &[]).fine();
+    assert!(out.contains("Checked 4 running instances"), "{out}");
+    assert!(out.contains("4 safe, 0 diverge, 0 unregistered, 0 undecodable"), "{out}");
+    assert!(std::fs::read(&store).unwrap() == before);
+    let out = check(&store, "v1", &["--prefix", "late", "--output", "json"]).json();
+    assert_eq!((&out["checked"], &out["is_safe"]), (&Value::from(3), &Value::from(true)));
+}
+
+#[tokio::test]
+async fn changed_program_is_reported_with_both_places_in_the_source() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path()).await;
+    let out = breaks(check(&store, "unpatched", &[]));
+    assert!(out.contains("1 safe, 3 diverge"), "{out}");
+    assert!(out.contains("diverges: 3 instances of Order 1.0.0"), "{out}");
+    assert!(out.contains("recorded: event 4 is ExternalSubscribed paid"), "{out}");
+    assert!(out.contains("the code now asks for activity 'CheckFraud'"), "{out}");
+    assert!(out.contains("instances: late-0, late-1, late-2"), "{out}");
+    let old = program("v1");
+    let json = breaks(check(&store, "unpatched", &["-o", "json", "--old", old.to_str().unwrap()]));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let broken = &json["instances"][0];
+    assert_eq!((&broken["instance"], &broken["finding"]), (&Value::from("late-0"), &Value::from("diverges")));
+    assert_eq!(broken["event_id"], 4);
+    let (now, recorded) = (broken["site"].as_str().unwrap(), broken["recorded_site"].as_str().unwrap());
+    assert!(now.contains("check.rs:") && recorded.contains("check.rs:") && now != recorded, "{broken}");
+}
+
+#[tokio::test]
+async fn patched_program_is_safe_and_the_instances_that_are_older_than_the_patch_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path()).await;
+    let out = check(&store, "patched", &[]).fine();
+    assert!(
+        out.contains("patch 'fraud': 3 running instances are older than it, and need its old code"),
+        "{out}"
+    );
+    let json = check(&store, "patched", &["-o", "json"]).json();
+    assert_eq!(json["patches"]["fraud"], serde_json::json!({"taken": 0, "older": 3}));
+}
+
+#[tokio::test]
+async fn missing_versions_and_panics_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path()).await;
+    let out = breaks(check(&store, "other", &[]));
+    assert!(out.contains("unregistered: 4 instances of Order 1.0.0"), "{out}");
+    let said = check(&store, "panics", &["-o", "json"]);
+    assert_eq!(said.code, Some(3), "{said:?}");
+    let json: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(json["instances"][0]["now"], "the code panics");
+}
+
+#[tokio::test]
+async fn program_that_does_not_answer_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path()).await;
+    let error = check(&store, "silent", &[]).failed();
+    assert!(error.contains("ended before it could be asked") && error.contains("answer_check"), "{error}");
+    let missing = folder.path().join("no-such-program");
+    let error = run(["check", "--store", &store, "--bin", missing.to_str().unwrap()]).failed();
+    assert!(error.contains("cannot be started"), "{error}");
+}

@@ -1,0 +1,120 @@
+//! Patches: a change of code that running instances must not notice.
+//!
+//! A patch that is taken is a write of the reserved key `__outlast:patch:NAME` in the history, its *marker*. Replay does not ask the
+//! code for a marker: it reads all markers of the history before the code runs. So a call of `patched` can move, and can be removed
+//! when no running instance is older than the patch.
+
+use crate::context::OrchestrationContext;
+use crate::op::kv::KvValue;
+use crate::state::State;
+use outlast_model::{Action, EventKind};
+use std::collections::BTreeMap;
+use std::panic::Location;
+
+/// The keys of markers begin with this text.
+pub const PATCH_KEY_PREFIX: &str = "__outlast:patch:";
+
+/// The engine's record of a patch in one execution.
+pub(crate) struct Patch {
+    is_taken: bool,
+    /// The code called `patched` with its name.
+    is_asked: bool,
+    /// Replay has passed the marker.
+    is_passed: bool,
+}
+
+impl OrchestrationContext {
+    /// Whether this execution takes a change of the code: `false` for an execution that went past this place before the change was
+    /// deployed, `true` for all others. The answer is the same for all calls with this name, and after every replay.
+    ///
+    /// ```
+    /// # use outlast_engine::OrchestrationContext;
+    /// # async fn order(ctx: OrchestrationContext, order: String) -> Result<String, String> {
+    /// if ctx.patched("check for fraud") {
+    ///     ctx.schedule_activity("CheckFraud", &order).await?;
+    /// }
+    /// ctx.schedule_activity("Charge", &order).await
+    /// # }
+    /// ```
+    ///
+    /// A name is used for one change only. When `outlast check` reports no instance that is older than the patch, the call and the old
+    /// code can be removed in one step.
+    #[track_caller]
+    pub fn patched(&self, name: impl AsRef<str>) -> bool {
+        let (name, site) = (name.as_ref(), Location::caller());
+        let mut state = self.lock();
+        if let Some(patch) = state.patches.get_mut(name) {
+            patch.is_asked = true;
+            return patch.is_taken;
+        }
+        // History holds a decision that the code made after this place, and not the marker.
+        let is_taken = state.is_new_decision() && !state.history_ended;
+        state.patches.insert(name.to_string(), Patch { is_taken, is_asked: true, is_passed: false });
+        if is_taken {
+            let key = format!("{PATCH_KEY_PREFIX}{name}");
+            state.check_name("patch", &key);
+            let last_updated_at_ms = state.now_ms;
+            let action = Action::SetKeyValue { key, value: "true".to_string(), last_updated_at_ms };
+            state.decide(action, "patched", site);
+        }
+        is_taken
+    }
+}
+
+impl State {
+    /// Enters the marker of a history that the code will be replayed with. False for other events.
+    pub(crate) fn expect_marker(&mut self, kind: &EventKind) -> bool {
+        let Some(name) = patch_of(kind) else { return false };
+        let patch = Patch { is_taken: true, is_asked: false, is_passed: false };
+        self.patches.insert(name.to_string(), patch);
+        true
+    }
+
+    /// Replay passes a stored event. False unless it is a marker.
+    pub(crate) fn pass_marker(&mut self, kind: &EventKind) -> bool {
+        let Some(name) = patch_of(kind) else { return false };
+        if let Some(patch) = self.patches.get_mut(name) {
+            patch.is_passed = true;
+        }
+        true
+    }
+
+    /// The answers that the code got, by patch.
+    pub(crate) fn patch_answers(&self) -> BTreeMap<String, bool> {
+        let asked = self.patches.iter().filter(|(_, patch)| patch.is_asked);
+        asked.map(|(name, patch)| (name.clone(), patch.is_taken)).collect()
+    }
+
+    /// The part that patches have in a replay error, as clauses of its sentence.
+    pub(crate) fn patch_clauses(&self) -> String {
+        let clause = |(name, patch): (&String, &Patch)| match (patch.is_taken, patch.is_asked) {
+            (true, false) if patch.is_passed => Some(format!(
+                "; the history takes patch '{name}', and the code does not ask for it: is the code older than the patch?"
+            )),
+            (false, true) => {
+                Some(format!("; the history is older than patch '{name}', so its old code runs"))
+            }
+            _ => None,
+        };
+        self.patches.iter().filter_map(clause).collect()
+    }
+}
+
+/// The patch whose marker an event is.
+pub fn patch_of(kind: &EventKind) -> Option<&str> {
+    match kind {
+        EventKind::KeyValueSet { key, .. } => key.strip_prefix(PATCH_KEY_PREFIX),
+        _ => None,
+    }
+}
+
+/// Removes markers, which belong to one execution, from the keys of the previous one.
+pub(crate) fn without_markers(mut kv: BTreeMap<String, KvValue>) -> BTreeMap<String, KvValue> {
+    let from_first = kv.range(PATCH_KEY_PREFIX.to_string()..);
+    let markers = from_first.take_while(|(key, _)| key.starts_with(PATCH_KEY_PREFIX));
+    let markers: Vec<String> = markers.map(|(key, _)| key.clone()).collect();
+    for key in &markers {
+        kv.remove(key);
+    }
+    kv
+}

@@ -1,0 +1,288 @@
+//! Patches: `ctx.patched` in instances that are older and newer than a change.
+
+use crate::kit::*;
+use outlast_engine::OrchestrationContext;
+use std::time::Duration;
+
+const NOW: &str = "0.1.32";
+
+type Answer = Result<String, String>;
+
+/// The code before the change.
+async fn before(ctx: OrchestrationContext, _: String) -> Answer {
+    ctx.schedule_activity("Reserve", "").await?;
+    ctx.schedule_activity("Charge", "").await
+}
+
+/// The code with the change and the code before it.
+async fn both(ctx: OrchestrationContext, _: String) -> Answer {
+    ctx.schedule_activity("Reserve", "").await?;
+    if ctx.patched("fraud") {
+        ctx.schedule_activity("CheckFraud", "").await?;
+    }
+    ctx.schedule_activity("Charge", "").await
+}
+
+/// The code with the change only.
+async fn after(ctx: OrchestrationContext, _: String) -> Answer {
+    ctx.schedule_activity("Reserve", "").await?;
+    ctx.schedule_activity("CheckFraud", "").await?;
+    ctx.schedule_activity("Charge", "").await
+}
+
+/// Waits for its charge, without the change.
+fn older() -> Vec<Stored> {
+    vec![started("in"), activity("Reserve", ""), completed(2, "r"), activity("Charge", "")]
+}
+
+/// Waits for its charge, with the change.
+fn newer() -> Vec<Stored> {
+    vec![
+        started("in"),
+        activity("Reserve", ""),
+        completed(2, "r"),
+        key_set("__outlast:patch:fraud", "true", 500),
+        activity("CheckFraud", ""),
+        completed(5, "f"),
+        activity("Charge", ""),
+    ]
+}
+
+#[test]
+fn a_new_instance_takes_the_patch_and_records_it() {
+    let mut world = World::new(both);
+    world.turn(
+        [],
+        "1 OrchestrationStarted Main \"in\"\n2 ActivityScheduled Reserve \"\"\n> activity 2 Reserve \"\"",
+    );
+    world.turn(
+        [done(2, "r")],
+        r#"
+        3 ActivityCompleted <-2 "r"
+        4 KeyValueSet __outlast:patch:fraud="true" @1020
+        5 ActivityScheduled CheckFraud ""
+        > activity 5 CheckFraud ""
+    "#,
+    );
+    world.give([done(5, "f")]);
+    world.turn(
+        [done(7, "paid")],
+        r#"
+        8 ActivityCompleted <-7 "paid"
+        9 OrchestrationCompleted "paid"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn an_instance_past_the_change_keeps_the_old_code() {
+    let mut world = World::new(both).stored(history(NOW, older()));
+    world.turn([], "");
+    assert!(!world.memory().unwrap().patches()["fraud"]);
+    world.turn(
+        [done(4, "paid")],
+        r#"
+        5 ActivityCompleted <-4 "paid"
+        6 OrchestrationCompleted "paid"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn a_running_instance_before_the_change_takes_it() {
+    let mut world = World::new(both).stored(history(NOW, vec![started("in"), activity("Reserve", "")]));
+    world.turn(
+        [done(2, "r")],
+        r#"
+        3 ActivityCompleted <-2 "r"
+        4 KeyValueSet __outlast:patch:fraud="true" @1010
+        5 ActivityScheduled CheckFraud ""
+        > activity 5 CheckFraud ""
+    "#,
+    );
+    assert!(world.memory().unwrap().patches()["fraud"]);
+}
+
+#[test]
+fn an_old_answer_holds_for_all_later_calls() {
+    let code = |ctx: OrchestrationContext, _| async move {
+        let mut answers = Vec::new();
+        for _ in 0..3 {
+            answers.push(ctx.patched("loop"));
+            ctx.schedule_timer(Duration::from_millis(5)).await;
+        }
+        Ok(format!("{answers:?}"))
+    };
+    let mut world = World::new(code).stored(history(NOW, vec![started("in"), timer(700)]));
+    world.give([fired(2)]);
+    world.forget();
+    world.give([fired(4)]);
+    world.turn(
+        [fired(6)],
+        r#"
+        7 TimerFired <-6
+        8 OrchestrationCompleted "[false, false, false]"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn a_removed_call_is_skipped_and_a_moved_call_repeats() {
+    let moved = |ctx: OrchestrationContext, input: String| async move {
+        assert!(ctx.patched("fraud"), "the history takes the patch");
+        after(ctx, input).await
+    };
+    for mut world in [World::new(after), World::new(moved)] {
+        world = world.stored(history(NOW, newer()));
+        world.turn(
+            [done(7, "paid")],
+            r#"
+            8 ActivityCompleted <-7 "paid"
+            9 OrchestrationCompleted "paid"
+            = Completed
+        "#,
+        );
+    }
+}
+
+#[test]
+fn a_patch_that_is_removed_too_early_is_a_mismatch_that_names_the_remedy() {
+    let mut world = World::new(after).stored(history(NOW, older()));
+    world.turn([], r#"
+        5 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 4 of instance 'i' execution 1 is activity 'Charge', and the code now asks for activity 'CheckFraud' at patch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
+        6 ActivityCancelRequested <-4 "orchestration_terminal_failed"
+        - activity 4
+        = Failed
+    "#);
+}
+
+#[test]
+fn code_older_than_a_taken_patch_is_a_mismatch_that_names_the_patch() {
+    let mut world = World::new(before).stored(history(NOW, newer()));
+    world.give([]);
+    let error = world.error();
+    assert!(error.contains("event 5 of instance 'i' execution 1 is activity 'CheckFraud'"), "{error}");
+    assert!(error.ends_with("the history takes patch 'fraud', and the code does not ask for it: is the code older than the patch?"), "{error}");
+}
+
+#[test]
+fn a_mismatch_in_the_old_code_of_a_patch_names_the_patch() {
+    let code = |ctx: OrchestrationContext, _| async move {
+        ctx.schedule_activity("Reserve", "").await?;
+        let name = if ctx.patched("fraud") { "CheckFraud" } else { "Edited" };
+        ctx.schedule_activity(name, "").await
+    };
+    let mut world = World::new(code).stored(history(NOW, older()));
+    let place = world.give([]).report.mismatch.unwrap();
+    assert_eq!(place.event_id, Some(4));
+    assert!(place.site.unwrap().file().ends_with("patch.rs"));
+    assert!(
+        world.error().ends_with("the history is older than patch 'fraud', so its old code runs"),
+        "{}",
+        world.error()
+    );
+}
+
+#[test]
+fn every_execution_decides_for_itself() {
+    let code = |ctx: OrchestrationContext, input: String| async move {
+        if ctx.patched("rounds") {
+            ctx.schedule_timer(Duration::from_millis(5)).await;
+        }
+        ctx.schedule_activity("A", "").await?;
+        if input == "in" { ctx.continue_as_new("two").await } else { Ok("end".to_string()) }
+    };
+    let mut world = World::new(code);
+    world.give([]);
+    world.give([fired(3)]);
+    world.give([done(5, "")]);
+    world.next_execution();
+    assert!(world.kv.contains_key("__outlast:patch:rounds"), "the store keeps the key");
+    // The successor began in a process without the change.
+    world = world.stored(history(NOW, vec![started("two"), activity("A", "")]));
+    world.turn([], "");
+    world.turn(
+        [done(2, "")],
+        r#"
+        3 ActivityCompleted <-2 ""
+        4 OrchestrationCompleted "end"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn markers_survive_the_removal_of_all_keys() {
+    let mut world = World::new(|ctx: OrchestrationContext, _| async move {
+        let first = ctx.patched("p");
+        ctx.set_kv_value("k", "v");
+        ctx.clear_all_kv_values();
+        ctx.schedule_timer(Duration::from_millis(5)).await;
+        Ok(format!("{first} {} {:?}", ctx.patched("p"), ctx.get_kv_all_keys()))
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 KeyValueSet __outlast:patch:p="true" @1010
+        3 KeyValueSet k="v" @1010
+        4 KeyValuesCleared
+        5 TimerCreated @1015
+        > timer 5 @1015
+    "#,
+    );
+    world.forget();
+    world.turn(
+        [fired(5)],
+        r#"
+        6 TimerFired <-5
+        7 OrchestrationCompleted "true true []"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn a_patch_between_waits_that_began_earlier_is_taken() {
+    let code = |ctx: OrchestrationContext, _| async move {
+        let (a, b) = (ctx.schedule_activity("A", ""), ctx.schedule_activity("B", ""));
+        a.await?;
+        if ctx.patched("p") {
+            ctx.schedule_activity("C", "").await?;
+        }
+        b.await
+    };
+    let stored = vec![started("in"), activity("A", ""), activity("B", ""), completed(2, "a")];
+    let mut world = World::new(code).stored(history(NOW, stored));
+    world.turn(
+        [done(3, "b")],
+        r#"
+        5 ActivityCompleted <-3 "b"
+        6 KeyValueSet __outlast:patch:p="true" @1010
+        7 ActivityScheduled C ""
+        > activity 7 C ""
+    "#,
+    );
+    world.forget();
+    world.turn(
+        [done(7, "c")],
+        r#"
+        8 ActivityCompleted <-7 "c"
+        9 OrchestrationCompleted "b"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn keys_of_patches_cannot_be_written_by_code() {
+    let mut world = World::new(|ctx: OrchestrationContext, _| async move {
+        ctx.set_kv_value("__outlast:patch:p", "true");
+        ctx.schedule_activity("A", "").await
+    });
+    world.give([]);
+    assert!(world.error().contains("is reserved for ctx.patched"), "{}", world.error());
+}

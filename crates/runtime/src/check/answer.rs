@@ -1,0 +1,119 @@
+//! A program that answers `outlast check` instead of starting its runtime.
+
+use super::build::Build;
+use super::misfit::{Cause, Checked, Recorded};
+use super::protocol::{Finding, Greeting, PREFIX, PROTOCOL, Question, VARIABLE, Verdict};
+use outlast_engine::Opening;
+use outlast_lens::EventLine;
+use outlast_model::Event;
+use serde::Serialize;
+use std::io::{self, BufRead, BufWriter, Write};
+use std::process::exit;
+
+/// The number of answers that are written together.
+const TOGETHER: u32 = 64;
+
+/// Answers the command and ends the process, if this process was started by `outlast check`.
+pub(crate) fn answer_and_exit(build: impl FnOnce() -> Option<Build>) {
+    let Some(asked) = std::env::var_os(VARIABLE) else { return };
+    if asked != PROTOCOL {
+        refuse(&format!("{VARIABLE} asks for protocol {asked:?}, and this program speaks {PROTOCOL}"));
+    }
+    // The caller reports the problems of its registration.
+    let Some(build) = build() else { return };
+    match answer(&build, io::stdin().lock(), io::stdout().lock()) {
+        Ok(()) => exit(0),
+        Err(error) => refuse(&format!("the questions of `outlast check` cannot be answered: {error}")),
+    }
+}
+
+fn refuse(text: &str) -> ! {
+    // If the text cannot be written, the exit status still reports the failure.
+    let _ = writeln!(io::stderr(), "error: {text}");
+    exit(1)
+}
+
+/// Answers every question until the end of the input. Only replays: no activity runs, and nothing is stored.
+///
+/// # Errors
+///
+/// A question that cannot be read, or an answer that cannot be written.
+pub fn answer(build: &Build, questions: impl BufRead, answers: impl Write) -> io::Result<()> {
+    let mut answers = BufWriter::new(answers);
+    let orchestrations = build.orchestrations.contents().collect();
+    // The program may have printed a part of a line.
+    answers.write_all(b"\n")?;
+    write_line(&mut answers, &Greeting { protocol: PROTOCOL.to_string(), orchestrations })?;
+    answers.flush()?;
+    let mut unsent = 0;
+    for line in questions.lines() {
+        let question: Question = serde_json::from_str(&line?)?;
+        write_line(&mut answers, &verdict(build, question))?;
+        unsent += 1;
+        if unsent == TOGETHER {
+            answers.flush()?;
+            unsent = 0;
+        }
+    }
+    answers.flush()
+}
+
+fn write_line(to: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
+    to.write_all(PREFIX.as_bytes())?;
+    serde_json::to_writer(&mut *to, line)?;
+    to.write_all(b"\n")
+}
+
+fn verdict(build: &Build, question: Question) -> Verdict {
+    let Question { instance, execution_id, history, kv, locate } = question;
+    let opening = history.first().and_then(|first| Opening::of_event(&first.kind));
+    let (name, version) = opening.map_or_else(Default::default, |opening| (opening.name, opening.version));
+    let kv = kv.into_iter().map(|(key, item)| (key, item.into())).collect();
+    let recorded = Recorded { instance: &instance, execution_id, history: &history, kv };
+    let Checked { misfit, patches, located } = recorded.check(build, locate);
+    let mut verdict = Verdict {
+        execution_id,
+        orchestration: name,
+        version: version.unwrap_or_default(),
+        finding: Finding::Safe,
+        event_id: None,
+        recorded: None,
+        now: None,
+        site: None,
+        located,
+        patches,
+        instance: String::new(),
+    };
+    if let Some(misfit) = misfit {
+        (verdict.finding, verdict.now) = words(misfit.cause);
+        verdict.event_id = Some(misfit.event_id).filter(|id| *id > 0);
+        let event = history.iter().find(|event| event.event_id == misfit.event_id);
+        verdict.recorded = event.map(line);
+        verdict.site = misfit.site;
+    }
+    Verdict { instance, ..verdict }
+}
+
+/// The code instead of the recorded event. No word is a payload.
+fn words(cause: Cause) -> (Finding, Option<String>) {
+    let (finding, now) = match cause {
+        Cause::NoCode => (Finding::Unregistered, "no orchestration has this name and version".to_string()),
+        Cause::Undecodable => {
+            (Finding::Undecodable, "the input does not decode as the type of the code".into())
+        }
+        Cause::Panics => (Finding::Diverges, "the code panics".to_string()),
+        Cause::Mismatch(text) => (Finding::Diverges, text),
+        Cause::Decides(event) => (Finding::Diverges, format!("the code decides {}", line(&event))),
+        Cause::DecidesNothing => (Finding::Diverges, "the code makes no decision".to_string()),
+    };
+    (finding, Some(now))
+}
+
+/// An event without its payload.
+fn line(event: &Event) -> String {
+    let EventLine { kind, details, .. } = EventLine::of(event);
+    match details.is_empty() {
+        true => kind,
+        false => format!("{kind} {details}"),
+    }
+}

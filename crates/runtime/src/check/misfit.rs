@@ -1,0 +1,185 @@
+//! One recorded execution, replayed against the present code.
+
+use super::build::Build;
+use outlast_engine::{Past, patch_of};
+use outlast_model::{AppErrorKind, ConfigErrorKind, ErrorDetails, Event, EventKind};
+use outlast_provider::KvEntry;
+use std::collections::{BTreeMap, HashMap};
+
+/// A recorded execution.
+pub struct Recorded<'a> {
+    /// The instance.
+    pub instance: &'a str,
+    /// The execution.
+    pub execution_id: u64,
+    /// All events of the execution.
+    pub history: &'a [Event],
+    /// The keys at the end of the previous execution.
+    pub kv: HashMap<String, KvEntry>,
+}
+
+/// The result of a replay.
+#[derive(Debug)]
+pub struct Checked {
+    /// The first event that the code does not repeat.
+    pub misfit: Option<Misfit>,
+    /// The patches that the code asked for, and whether the execution takes them.
+    pub patches: BTreeMap<String, bool>,
+    /// The place in the source of each event that was asked for, where it is known.
+    pub located: Option<String>,
+}
+
+/// An event that the code does not repeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// The event; 0 if the code did not run.
+    pub event_id: u64,
+    /// The code instead.
+    pub cause: Cause,
+    /// The place in the source of the decision that the code makes instead, or of its last durable call.
+    pub site: Option<String>,
+}
+
+/// The code at an event that it does not repeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// No orchestration has this name and version.
+    NoCode,
+    /// The function panics.
+    Panics,
+    /// The function does not decode its input, and returns.
+    Undecodable,
+    /// The code and the history disagree, in the words of the replay error.
+    Mismatch(String),
+    /// The code makes another decision, or ends otherwise.
+    Decides(Box<Event>),
+    /// The code makes no decision.
+    DecidesNothing,
+}
+
+impl Recorded<'_> {
+    /// Replays the history, and compares the decisions at its end with those that the code makes now. `locate` is an event whose
+    /// place in the source is wanted.
+    pub fn check(self, build: &Build, locate: Option<u64>) -> Checked {
+        let (prefix, ending) = split(self.history);
+        let mut checked = Checked { misfit: None, patches: BTreeMap::new(), located: None };
+        let misfit = |event_id, cause, site| Some(Misfit { event_id, cause, site });
+        let opening = Past::of_history(prefix).opening;
+        let (Some(opening), Some(first)) = (opening, prefix.first()) else {
+            checked.misfit = misfit(0, Cause::NoCode, None);
+            return checked;
+        };
+        let stamp = first.duroxide_version.clone();
+        let cold = build.cold(self.instance, self.execution_id, opening, stamp, self.kv);
+        let mut execution = match cold {
+            Ok(execution) if ending.is_empty() => execution,
+            Ok(execution) => execution.with_ended_history(),
+            Err(cause) => {
+                checked.misfit = misfit(0, cause, None);
+                return checked;
+            }
+        };
+        let now_ms = self.history.last().map_or(0, |event| event.timestamp_ms);
+        let output = build.run(&mut execution, prefix.to_vec(), now_ms);
+        let site_of = |event_id: u64| execution.site_of(event_id).map(ToString::to_string);
+        checked.patches = execution.patches();
+        checked.located = locate.and_then(|event_id| {
+            let event = self.history.iter().find(|event| event.event_id == event_id)?;
+            site_of(event_id).or_else(|| site_of(event.source_event_id?))
+        });
+        let decided = output.commit.history_delta;
+        if let Some((event, text)) = decided.iter().find_map(|event| Some((event, mismatch(event)?))) {
+            let place = output.report.mismatch.unwrap_or_default();
+            let cause = match execution.returned_error().is_some_and(|error| is_value_fault(build, error)) {
+                true => Cause::Undecodable,
+                false => Cause::Mismatch(text.to_string()),
+            };
+            let event_id = place.event_id.unwrap_or(event.event_id);
+            checked.misfit = misfit(event_id, cause, place.site.map(ToString::to_string));
+        } else if let Some((event_id, cause)) = other_ending(&decided, ending) {
+            let site = site_of(event_id);
+            checked.misfit = misfit(event_id, cause, site);
+        }
+        checked
+    }
+}
+
+/// The first difference between the decisions of the code after the history, and the ending of the history.
+fn other_ending(decided: &[Event], ending: &[Event]) -> Option<(u64, Cause)> {
+    // An ending that the code did not cause: poison, a limit, cancellation by an operator.
+    if ending.iter().any(|event| !is_of_code(&event.kind)) {
+        return None;
+    }
+    // A running instance takes a new patch.
+    if ending.is_empty() && decided.first().is_some_and(|first| patch_of(&first.kind).is_some()) {
+        return None;
+    }
+    let kind = |events: &[Event], at: usize| events.get(at).map(|event| event.kind.clone());
+    let longest = decided.len().max(ending.len());
+    let at = (0..longest).find(|at| kind(decided, *at) != kind(ending, *at))?;
+    let event_id = ending.get(at).or(decided.get(at)).map_or(0, |event| event.event_id);
+    let cause = match decided.get(at) {
+        Some(event) if is_panic(&event.kind) => Cause::Panics,
+        Some(event) => Cause::Decides(Box::new(event.clone())),
+        None => Cause::DecidesNothing,
+    };
+    Some((event_id, cause))
+}
+
+/// The history without its ending, and the ending: the last event, and the notes of dropped operations before it. The engine writes
+/// these when the code has returned.
+fn split(history: &[Event]) -> (&[Event], &[Event]) {
+    let Some(last) = history.iter().position(Event::is_terminal) else { return (history, &[]) };
+    let notes = history[..last].iter().rev().take_while(|event| is_note(&event.kind)).count();
+    (&history[..last - notes], &history[last - notes..=last])
+}
+
+fn is_note(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::ActivityCancelRequested { .. }
+            | EventKind::SubOrchestrationCancelRequested { .. }
+            | EventKind::ExternalSubscribedCancelled { .. }
+            | EventKind::QueueSubscriptionCancelled { .. }
+    )
+}
+
+fn is_of_code(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::OrchestrationFailed { details } => matches!(details, ErrorDetails::Application { .. }),
+        _ => true,
+    }
+}
+
+fn is_panic(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::OrchestrationFailed {
+            details: ErrorDetails::Application { kind: AppErrorKind::Panicked, .. }
+        }
+    )
+}
+
+/// Whether an error is that of a typed handler for a value that does not decode.
+fn is_value_fault(build: &Build, error: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Envelope {
+        fault: String,
+    }
+    let opened = build.codec.open(error);
+    let envelope = opened.ok().and_then(|error| serde_json::from_str::<Envelope>(&error).ok());
+    envelope.is_some_and(|envelope| envelope.fault == "value")
+}
+
+/// The text of a replay error.
+fn mismatch(event: &Event) -> Option<&str> {
+    match &event.kind {
+        EventKind::OrchestrationFailed {
+            details:
+                ErrorDetails::Configuration {
+                    kind: ConfigErrorKind::Nondeterminism, message: Some(message), ..
+                },
+        } => Some(message),
+        _ => None,
+    }
+}

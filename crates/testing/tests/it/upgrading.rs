@@ -1,0 +1,87 @@
+//! The programs of docs/upgrading.md. Every block of Rust code of the page is a part of this file.
+
+use outlast::prelude::*;
+use outlast::providers::memory::MemoryProvider;
+use outlast::testing::Test;
+use std::sync::Arc;
+use std::time::Duration;
+
+const PAGE: &str = include_str!("../../../../docs/upgrading.md");
+const SOURCE: &str = include_str!("upgrading.rs");
+
+#[test]
+fn every_block_of_the_page_is_code_of_this_file() {
+    let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+    let source = lines(SOURCE);
+    let blocks: Vec<&str> =
+        PAGE.split("```rust\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+    assert_eq!(blocks.len(), 3);
+    for block in blocks {
+        assert!(
+            source.contains(&lines(block)),
+            "this block of docs/upgrading.md is not in tests/it/upgrading.rs:\n{block}"
+        );
+    }
+}
+
+#[outlast::activity]
+async fn reserve(_ctx: ActivityContext, _goods: String) -> Result<(), String> {
+    Ok(())
+}
+
+#[outlast::activity]
+async fn check_fraud(_ctx: ActivityContext, _goods: String) -> Result<(), String> {
+    Ok(())
+}
+
+#[outlast::activity]
+async fn charge(_ctx: ActivityContext, goods: String) -> Result<String, String> {
+    Ok(format!("charged for {goods}"))
+}
+
+#[allow(unreachable_pub, reason = "as the page shows it")]
+mod old {
+    use super::*;
+
+    #[outlast::orchestration]
+    pub async fn order(ctx: OrchestrationContext, goods: String) -> Result<String, String> {
+        reserve::call(&ctx, goods.clone()).await?;
+        ctx.sleep(Duration::from_secs(86_400)).await;
+        Ok(charge::call(&ctx, goods).await?)
+    }
+}
+
+#[allow(unreachable_pub, reason = "as the page shows it")]
+mod new {
+    use super::*;
+
+    #[outlast::orchestration]
+    pub async fn order(ctx: OrchestrationContext, goods: String) -> Result<String, String> {
+        reserve::call(&ctx, goods.clone()).await?;
+        if ctx.patched("check fraud") {
+            check_fraud::call(&ctx, goods.clone()).await?;
+        }
+        ctx.sleep(Duration::from_secs(86_400)).await;
+        Ok(charge::call(&ctx, goods).await?)
+    }
+}
+
+#[test]
+fn both_programs_of_the_page_charge() {
+    let run = Test::<old::order>::new(outlast::module![reserve, charge, old::order]).run("tea".into());
+    assert_eq!(run.output(), "charged for tea");
+    let module = outlast::module![reserve, check_fraud, charge, new::order];
+    let run = Test::<new::order>::new(module).run("tea".into());
+    assert_eq!(run.output(), "charged for tea");
+    run.calls::<check_fraud>().once();
+}
+
+#[tokio::test]
+async fn the_program_of_the_page_starts_when_it_is_not_checked() -> Result<(), Box<dyn std::error::Error>> {
+    use old::order;
+    let builder = Runtime::builder().register(outlast::module![reserve, charge, order]).answer_check();
+    let store = Arc::new(MemoryProvider::new());
+    let runtime = builder.store(store.clone()).start().await?;
+    runtime.shutdown(None).await;
+    Ok(())
+}
