@@ -5,6 +5,7 @@ mod cancel;
 mod diff;
 mod gantt;
 mod history;
+mod hold;
 mod list;
 mod send;
 mod show;
@@ -31,6 +32,8 @@ pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
         InstanceCommand::Signal(args) => send::signal(args).await,
         InstanceCommand::Enqueue(args) => send::enqueue(args).await,
         InstanceCommand::Cancel(args) => cancel::run(args).await,
+        InstanceCommand::Pause(args) => hold::pause(args).await,
+        InstanceCommand::Resume(args) => hold::resume(args).await,
     }
 }
 
