@@ -146,6 +146,7 @@ mod tests {
             "bench engine --record",
             "bench sizes",
             "bench lists --finished 100000",
+            "bench held --held 1000",
         ];
         let calls = workflow_calls();
         assert!(calls.len() > 5, "{calls:?}");
