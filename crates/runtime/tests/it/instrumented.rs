@@ -444,7 +444,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         format!("provider.fetch_orchestration_item_duration_ms{{}} = {}", zeros(2)),
     ];
     let groups = [
-        ("abandon_orchestration_item", 1),
+        ("abandon_orchestration_item", 2),
         ("abandon_work_item", 2),
         ("ack_orch", 2),
         ("ack_worker", 2),
