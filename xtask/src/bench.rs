@@ -23,6 +23,9 @@ pub(crate) enum Bench {
     /// Measures gauges, totals and lists of instances in stores with many finished instances
     #[command(disable_help_flag = true)]
     Lists(PassedOn),
+    /// Measures orchestrations per second and idle CPU time beside many held instances
+    #[command(disable_help_flag = true)]
+    Held(PassedOn),
     /// Measures whole orchestrations, next to peers and to floors
     #[command(disable_help_flag = true)]
     Compare(PassedOn),
@@ -41,6 +44,8 @@ impl Bench {
             }
             // Without a server, only the lists of SQLite are measured.
             Self::Lists(PassedOn { args }) => run("lists", args, Server::start().ok().as_ref()),
+            // Without a server, only SQLite is measured.
+            Self::Held(PassedOn { args }) => run("held", args, Server::start().ok().as_ref()),
             Self::Compare(PassedOn { args }) => crate::run_tool("outlast-bench-compare", args),
         }
     }

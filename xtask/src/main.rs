@@ -148,6 +148,7 @@ mod tests {
             "bench sizes",
             "bench macros",
             "bench lists --finished 100000",
+            "bench held --held 1000",
         ];
         let calls = workflow_calls();
         assert!(calls.len() > 5, "{calls:?}");

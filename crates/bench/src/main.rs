@@ -8,6 +8,7 @@ mod cases;
 mod compare;
 mod engine;
 mod floor;
+mod held;
 mod hello;
 mod instructions;
 mod lists;
@@ -47,6 +48,12 @@ outlast-bench lists [--finished N]
 Fills stores with N finished instances (default: 1,000,000), of which a few failed, and one running
 instance for each thousand of them; prints the times of gauges, totals and lists, and the times
 without the index of running and failed instances. `cargo xtask bench lists` starts the server.
+
+outlast-bench held [--held N] [--cycles N]
+
+Prints orchestrations per second and idle CPU time of SQLite and PostgreSQL without held instances, and
+with N of them (default: 100,000), each with one waiting message. `cargo xtask bench held` starts the
+server.
 
 outlast-bench engine replay|warm-turns|typed-turns|join [--setup-only]
 
@@ -95,6 +102,7 @@ fn main() -> ExitCode {
         Some("observe") => exit_code(observe::main(args)),
         Some("sizes") => exit_code(sizes::main(args)),
         Some("lists") => exit_code(lists::main(args)),
+        Some("held") => exit_code(held::main(args)),
         Some("help" | "--help" | "-h") => {
             println!("{HELP}");
             ExitCode::SUCCESS

@@ -43,6 +43,7 @@ macro_rules! __each_validation {
             run_ahead: [an_outcome_is_stored_with_its_turn_or_queued, an_instance_continues_after_a_run_ahead_turn, a_run_ahead_turn_can_end_the_instance, a_lost_activity_stores_no_turn, an_instance_at_a_later_position_gets_the_outcome_only, a_successor_gets_no_turn_of_its_predecessor, an_instance_under_lease_gets_the_outcome_only, an_outcome_does_not_overtake_older_messages, other_and_delayed_messages_do_not_prevent_a_run_ahead_turn, a_turn_of_another_time_is_not_stored, a_malformed_turn_refuses_its_outcome_too],
             batch_fetch: [a_batch_is_in_order_and_bounded, a_batch_of_zero_takes_no_activity, the_leases_of_a_batch_are_independent, a_batch_honours_tags, a_batch_honours_sessions, parallel_batches_do_not_overlap, a_batch_waits_for_its_first_activity_only, the_orchestration_of_an_activity_is_right_if_given],
             noted_failures: [a_noted_failure_is_counted_and_kept, a_noted_failure_is_no_silent_delivery, a_noted_activity_returns_after_its_delay, a_failure_is_noted_under_the_lease_only, a_noted_activity_completes_as_any_other],
+            holds: [a_held_instance_gets_no_turn, messages_for_a_held_instance_wait_in_order, a_hold_waits_for_a_running_turn, a_turn_is_given_back_uncounted_for_a_hold, a_new_instance_is_held_with_its_start, an_expired_lease_ends_with_a_hold, a_cancellation_releases_a_held_instance, no_turn_runs_ahead_of_a_hold, a_deleted_instance_is_not_held, held_messages_are_counted_apart, instances_are_held_once_and_listed, the_audit_keeps_its_records],
             outcome: [an_unknown_instance_has_no_outcome, a_running_instance_has_the_status_running, a_completed_instance_has_its_output, a_failed_instance_has_its_failure, the_newest_execution_counts, the_custom_status_belongs_to_the_outcome, a_damaged_history_makes_the_outcome_an_error_or_leaves_it_right],
             start_policy: [a_free_id_is_started, fail_if_exists_changes_nothing, use_existing_delivers_the_messages, started_answers_equal_queued_starts, concurrent_starts_create_one_instance, a_delayed_start_is_hidden, a_bad_request_changes_nothing, a_deleted_id_is_free_again],
             listing: [pages_list_every_instance_once, instances_of_the_same_millisecond_are_all_listed, every_condition_selects, the_page_size_has_bounds, an_empty_store_has_one_empty_page, changes_between_pages_hide_and_repeat_no_instance],
@@ -165,7 +166,7 @@ fn needs(category: &str, name: &str) -> Needs {
 mod callable {
     pub(super) use crate::{
         atomicity, bad_input, batch_fetch, bulk_deletion, cancellation, capability_filtering, custom_status,
-        dead_letters, deletion, dropped_fetch, error_handling, families, fencing, instance_creation,
+        dead_letters, deletion, dropped_fetch, error_handling, families, fencing, holds, instance_creation,
         instance_locking, kv_store, leases, listing, lock_expiration, management, message_bound,
         message_order, multi_execution, noted_failures, orphans, outcome, pending, poison_message, prune,
         queue_semantics, run_ahead, sessions, start_policy, tag_filtering, traps, waiting, warm_fetch,

@@ -75,6 +75,8 @@ pub mod families;
 #[cfg(feature = "validations")]
 pub mod fencing;
 #[cfg(feature = "validations")]
+pub mod holds;
+#[cfg(feature = "validations")]
 mod instance_creation;
 #[cfg(feature = "validations")]
 mod instance_locking;

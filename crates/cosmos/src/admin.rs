@@ -7,9 +7,10 @@ use crate::sql;
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    DeadLetter, DeadLetterQueue, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo,
-    InstancePage, InstanceQuery, InstanceTree, PendingWork, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueBacklog, QueueDepths, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, DeleteInstanceResult, ExecutionInfo, HeldCounts,
+    HeldInstance, Hold, HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree,
+    PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths,
+    ReleaseOutcome, StoreGauges, SystemMetrics,
 };
 
 #[async_trait]
@@ -185,5 +186,37 @@ impl ProviderAdmin for CosmosDBProvider {
 
     async fn pending(&self, instance: &str, limit: usize) -> Result<Option<PendingWork>, ProviderError> {
         self.store.pending(instance, limit).await.map(Some)
+    }
+
+    async fn hold_instance(&self, instance: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {
+        self.store.hold_instance(instance, hold).await
+    }
+
+    async fn release_instance(&self, instance: &str) -> Result<ReleaseOutcome, ProviderError> {
+        self.store.release_instance(instance).await
+    }
+
+    async fn held_instance(&self, instance: &str) -> Result<Option<HeldInstance>, ProviderError> {
+        self.store.hold_of(instance).await
+    }
+
+    async fn list_held(&self, after: Option<&str>, limit: usize) -> Result<Vec<HeldInstance>, ProviderError> {
+        self.store.list_held(after, limit).await
+    }
+
+    async fn count_held(&self) -> Result<Option<HeldCounts>, ProviderError> {
+        self.store.held_counts().await.map(Some)
+    }
+
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<bool, ProviderError> {
+        self.store.append_audit(entry).await.map(|()| true)
+    }
+
+    async fn audit_page(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<Vec<AuditRecord>>, ProviderError> {
+        self.store.audit_page(before, limit).await.map(Some)
     }
 }

@@ -260,6 +260,18 @@ impl Client {
             .await
     }
 
+    /// Queries one partition; reads no page after the one with the last wanted document.
+    pub(crate) async fn query_some<T: DeserializeOwned>(
+        &self,
+        operation: &str,
+        partition: &str,
+        sql: &'static str,
+        parameters: &[(&str, Value)],
+        most: usize,
+    ) -> Result<Vec<T>, ProviderError> {
+        self.query_in(operation, FeedScope::partition(partition.to_string()), sql, parameters, most).await
+    }
+
     /// Queries one partition. The flag says that all documents came in one page, and so were read in one moment.
     pub(crate) async fn query_pages(
         &self,

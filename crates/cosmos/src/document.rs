@@ -89,7 +89,7 @@ pub(crate) struct Instance {
     /// Ids of the last writes.
     #[serde(rename = "w")]
     pub(crate) writes: Vec<Uid>,
-    /// When the lock, the rest and all delays are over. Present if there are some, for the depths of queues.
+    /// When the lock, the rest and all delays are over; never for a held instance. Present if there are some, for the depths of queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,6 +98,9 @@ pub(crate) struct Instance {
     /// left behind do not overtake delayed ones.
     #[serde(with = "number::option", default, skip_serializing_if = "Option::is_none")]
     pub(crate) rest: Option<u64>,
+    /// The hold of an instance of which no turn is delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hold: Option<Held>,
     /// Deliveries and delays of messages, by the ids of their documents.
     #[serde(rename = "over", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) overrides: BTreeMap<String, Override>,
@@ -146,6 +149,19 @@ pub(crate) struct Lock {
     /// The messages that it covers.
     #[serde(rename = "m")]
     pub(crate) covers: Vec<String>,
+}
+
+/// The hold of an instance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Held {
+    #[serde(rename = "k")]
+    pub(crate) kind: String,
+    #[serde(rename = "by")]
+    pub(crate) actor: String,
+    #[serde(rename = "why")]
+    pub(crate) reason: String,
+    #[serde(with = "number")]
+    pub(crate) at: u64,
 }
 
 /// A message that was delivered or delayed.
@@ -219,7 +235,8 @@ impl Instance {
     /// Sets the fields that repeat others, for queries.
     pub(crate) fn seal(&mut self, write: Uid) {
         let delayed = self.overrides.values().filter_map(|message| message.at).max();
-        self.at = self.locked_until().max(delayed).map(number::indexed);
+        let held = self.hold.is_some().then_some(u64::MAX);
+        self.at = self.locked_until().max(delayed).max(held).map(number::indexed);
         self.writes = crate::doubt::with_write(std::mem::take(&mut self.writes), write);
     }
 }

@@ -140,6 +140,10 @@ impl Partition {
         if let Some(until) = instance.locked_until() {
             lines.push(format!("lease {id} {until}"));
         }
+        let messages = counted(&instance, self.items.clone()).unwrap_or_default();
+        if let Some(held) = instance.hold.as_ref().filter(|_| crate::hold::is_held(&instance, &messages)) {
+            lines.push(format!("hold {id} {} {:?} {:?} {}", held.kind, held.actor, held.reason, held.at));
+        }
         let mut executions = BTreeMap::new();
         for document in visible_executions(&instance, self.executions).unwrap_or_default() {
             executions.insert(document.execution_id, document.execution);

@@ -2,6 +2,7 @@
 
 use crate::document::{Address, Instance, Item, Lock, Versioned};
 use crate::error::contended;
+use crate::hold;
 use crate::instance::Written;
 use crate::load::{Loaded, SeenGate, needs_recovery};
 use crate::message::{Waiting, counted, taken};
@@ -121,7 +122,14 @@ impl Store {
 
     async fn try_once(self: &Arc<Self>, address: &Address, ask: &TurnAsk) -> Result<Attempt, ProviderError> {
         let (now, generation) = (self.now(), self.ready.generation());
-        let Some(loaded) = self.load_instance(address, now).await? else { return Ok(Attempt::Retry) };
+        let Some(mut loaded) = self.load_instance(address, now).await? else { return Ok(Attempt::Retry) };
+        if hold::is_held(&loaded.instance, &loaded.messages) {
+            let seen: Vec<Seen> = loaded.messages.iter().map(Waiting::seen).collect();
+            self.ready.learned_held(&address.id, now, &seen, generation);
+            return Ok(Attempt::Nothing);
+        }
+        // A cancellation has released the instance.
+        loaded.instance.hold = None;
         let blocked = self.blocked_until(&loaded.instance);
         let seen: Vec<Seen> = loaded.messages.iter().map(Waiting::seen).collect();
         let until = if blocked > now { blocked } else { 0 };

@@ -12,6 +12,7 @@
 //! | `x` | ended execution, or a large output | `x:<execution>:<write>` |
 //! | `k` | key-value pair | `k:<key>` |
 //! | `s` | session | `s:<session>` |
+//! | `u` | record of the audit | `u:<write>` |
 //!
 //! A dead letter (`z`) keeps the id that it had as a message or an activity.
 

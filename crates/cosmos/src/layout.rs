@@ -8,6 +8,7 @@
 //! |---|---|
 //! | the id of an instance, `~` + such an id, `~#` + SHA-256 | the documents of the instance |
 //! | `~sys` | the slot table, heartbeats, records of deletes |
+//! | `~audit` | the audit |
 //! | `~ready-<n>` | hints of ready instances |
 //! | `~work` | hints of ready activities |
 //! | `~sess-<n>` | sessions |
@@ -23,6 +24,9 @@ const SESSION_PARTITIONS: u64 = 4;
 
 /// The partition of the store's own documents.
 pub(crate) const SYSTEM: &str = "~sys";
+
+/// The partition of the audit.
+pub(crate) const AUDIT: &str = "~audit";
 
 /// The partition of an instance.
 pub(crate) fn instance(instance_id: &str) -> String {

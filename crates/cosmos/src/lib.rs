@@ -32,6 +32,7 @@ mod account;
 mod activity;
 mod admin;
 mod ahead;
+mod audit;
 mod client;
 mod clock;
 mod commit;
@@ -47,6 +48,7 @@ mod fleet;
 mod heartbeat;
 mod hints;
 mod history;
+mod hold;
 #[cfg(feature = "test-hooks")]
 mod hooks;
 mod ids;

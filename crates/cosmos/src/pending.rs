@@ -2,6 +2,7 @@
 
 use crate::document::{Address, Instance, Item, Versioned};
 use crate::error::contended;
+use crate::hold::is_held;
 use crate::message::counted;
 use crate::sql;
 use crate::store::Store;
@@ -20,6 +21,8 @@ const READS: usize = crate::history::READS;
 pub(crate) struct Depths {
     pub(crate) messages: u64,
     pub(crate) delayed_messages: u64,
+    /// Messages of held instances, which the other numbers leave out.
+    pub(crate) held_messages: u64,
     pub(crate) activities: u64,
     pub(crate) delayed_activities: u64,
 }
@@ -41,6 +44,7 @@ impl Store {
             let now = self.now();
             let lock = document.lock.as_ref().filter(|lock| lock.until > now);
             let until = lock.map(|lock| lock.until).or(document.rest.filter(|rest| *rest > now));
+            let until = until.filter(|_| !is_held(&document, &messages));
             let covers: HashSet<&String> = lock.into_iter().flat_map(|lock| &lock.covers).collect();
             let queued = |text: &str| QueuedItem {
                 stored_bytes: text.len() as u64,
@@ -96,6 +100,10 @@ impl Store {
             let instance = instances.get(&item.partition);
             let lock = instance.and_then(|instance| instance.lock.as_ref()).filter(|lock| lock.until > now);
             if lock.is_some_and(|lock| lock.covers.contains(&item.id)) {
+                continue;
+            }
+            if instance.is_some_and(|instance| instance.hold.is_some()) {
+                depths.held_messages += 1;
                 continue;
             }
             let delay = instance.and_then(|instance| instance.overrides.get(&item.id)?.at);

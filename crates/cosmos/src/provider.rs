@@ -13,10 +13,10 @@ use crate::{CosmosDBOptions, CosmosDBProviderConfig, OutboxFaultInjector, kv, op
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
-    TurnCommit, TurnRequest, WorkRequest,
+    Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, Hold, HoldOutcome,
+    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
+    TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_provider_kit::CommitPlan;
 use std::collections::HashMap;
@@ -293,6 +293,10 @@ impl Provider for CosmosDBProvider {
         error: &str,
     ) -> Result<(), ProviderError> {
         self.store.abandon_activity(token, delay, GivenBack::Failed(error)).await
+    }
+
+    async fn hold_turn(&self, lock_token: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {
+        self.store.give_back_for_hold(lock_token, hold).await
     }
 
     async fn renew_orchestration_item_lock(

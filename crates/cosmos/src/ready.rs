@@ -6,6 +6,7 @@
 
 use crate::client::REQUEST_LIMIT;
 use crate::hints::TurnHint;
+use crate::hold::LOOK_AGAIN_MS;
 use crate::ready_work::{Work, WorkKey};
 use crate::recent::Recent;
 use crate::slots::slot_of;
@@ -44,6 +45,8 @@ struct Turns {
     is_offered: bool,
     /// No message is delivered until then.
     until: u64,
+    /// The instance was held when a fetch read it. The next message may be a cancellation, which releases it.
+    is_held: bool,
     /// A fetch of this process reads the instance.
     is_busy: bool,
     /// Another fetch passed over it meanwhile, and must look again.
@@ -217,6 +220,7 @@ impl Ready {
         }
         let turns = state.turns_of(&hint.instance);
         turns.is_offered |= hint.is_offer;
+        turns.look_again();
         if let Some(known) = turns.messages.get_mut(&hint.message) {
             // The delay of an offered message may be newer than that of the message itself.
             known.place.0 = known.place.0.min(hint.visible_at);
@@ -253,10 +257,25 @@ impl Ready {
         state.place(instance);
     }
 
+    /// A fetch read an instance that is held, and its messages. A message that arrived since the read is looked at.
+    pub(crate) fn learned_held(&self, instance: &str, now: u64, seen: &[Seen], generation: u64) {
+        self.learned(instance, now, 0, seen, generation);
+        let mut state = self.state();
+        let Some(turns) = state.turns.get_mut(instance) else { return };
+        let has_arrived = turns
+            .messages
+            .iter()
+            .any(|(id, message)| message.inserted > generation && !seen.iter().any(|seen| seen.id == *id));
+        if !has_arrived {
+            (turns.is_held, turns.until) = (true, now.saturating_add(LOOK_AGAIN_MS));
+        }
+    }
+
     /// The lease or the rest of an instance ends at another time.
     pub(crate) fn locked(&self, instance: &str, until: u64) {
         if let Some(turns) = self.state().turns.get_mut(instance) {
             turns.until = until;
+            turns.is_held = false;
             turns.version += 1;
         }
         self.wake();
@@ -308,6 +327,15 @@ impl Ready {
     }
 }
 
+impl Turns {
+    /// An instance that was held is read again.
+    fn look_again(&mut self) {
+        if std::mem::take(&mut self.is_held) {
+            self.until = 0;
+        }
+    }
+}
+
 impl State {
     fn turns_of(&mut self, instance: &str) -> &mut Turns {
         let is_offered = self.adopted.contains(instance);
@@ -321,6 +349,9 @@ impl State {
         let turns = self.turns_of(instance);
         let message = Message { place, inserted: generation, hinted_at: None };
         let before = turns.messages.insert(id.to_string(), message);
+        if before.is_none() {
+            turns.look_again();
+        }
         if before.is_none_or(|before| before.place != place) {
             turns.version += 1;
         }

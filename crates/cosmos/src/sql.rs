@@ -12,12 +12,14 @@ pub(crate) const ALL: &str = include_str!("sql/all.sql");
 
 queries! {
     ACTIVITIES = "activities";
+    AUDIT = "audit";
     CHILDREN = "children";
     COUNTS = "counts";
     DEAD_LETTERS = "dead_letters";
     EXECUTION = "execution";
     EXECUTIONS = "executions";
     FLEET = "fleet";
+    HELD = "held";
     HISTORY = "history";
     INSTANCE_IDS = "instance_ids";
     INSTANCE_IDS_BY_STATUS = "instance_ids_by_status";

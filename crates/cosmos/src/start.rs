@@ -141,7 +141,7 @@ impl Store {
     }
 
     /// Whether the store has a row, an execution or an event of the instance, or its start waits.
-    async fn is_taken(
+    pub(crate) async fn is_taken(
         &self,
         operation: &str,
         address: &Address,

@@ -121,6 +121,7 @@ impl Store {
 pub(crate) fn is_free(instance: &Instance) -> bool {
     instance.lock.is_none()
         && instance.rest.is_none()
+        && instance.hold.is_none()
         && instance.deleted_by.is_none()
         && !needs_recovery(instance)
 }

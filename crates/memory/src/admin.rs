@@ -2,14 +2,15 @@
 
 use crate::MemoryProvider;
 use crate::queue::{Activity, Message};
-use crate::rules::AdminRules;
+use crate::rules::{AdminRules, HoldRules};
 use crate::state::{State, refuse};
 use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus};
 use outlast_provider::{
-    DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
-    QueueBacklog, QueueDepths, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
+    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, PendingWork, Provider,
+    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome,
+    StoreGauges, SystemMetrics,
 };
 use std::collections::BTreeSet;
 
@@ -224,14 +225,54 @@ impl ProviderAdmin for MemoryProvider {
     async fn pending(&self, instance: &str, limit: usize) -> Result<Option<PendingWork>, ProviderError> {
         self.change(|state, now| Ok(Some(state.pending(instance, limit, now))))
     }
+
+    async fn hold_instance(&self, instance: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {
+        Ok(self.change(|state, now| state.hold(instance, hold, now)))
+    }
+
+    async fn release_instance(&self, instance: &str) -> Result<ReleaseOutcome, ProviderError> {
+        Ok(self.change(|state, _| state.release(instance)))
+    }
+
+    async fn held_instance(&self, instance: &str) -> Result<Option<HeldInstance>, ProviderError> {
+        Ok(self.state().holds.get(instance).cloned())
+    }
+
+    async fn list_held(&self, after: Option<&str>, limit: usize) -> Result<Vec<HeldInstance>, ProviderError> {
+        Ok(self.state().list_held(after, limit))
+    }
+
+    async fn count_held(&self) -> Result<Option<HeldCounts>, ProviderError> {
+        Ok(Some(self.state().held_counts()))
+    }
+
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<bool, ProviderError> {
+        self.change(|state, now| {
+            let id = state.audit.len() as u64 + 1;
+            state.audit.push(AuditRecord { id, at_ms: now, entry: entry.clone() });
+            Ok(true)
+        })
+    }
+
+    async fn audit_page(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<Vec<AuditRecord>>, ProviderError> {
+        let state = self.state();
+        let records =
+            state.audit.iter().rev().filter(|record| before.is_none_or(|before| record.id < before));
+        Ok(Some(records.take(limit).cloned().collect()))
+    }
 }
 
 impl State {
-    /// Messages that no live lease covers.
+    /// Messages that no live lease covers, without those of held instances.
     fn waiting_messages(&self, now: u64) -> impl Iterator<Item = &Message> {
         self.messages.iter().filter(move |message| {
             let lease = self.live_lease(&message.instance, now).map(|lease| &lease.token);
-            message.token.is_none() || lease != message.token.as_ref()
+            let is_covered = message.token.is_some() && lease == message.token.as_ref();
+            !is_covered && self.rules.counts_as_waiting(self, &message.instance)
         })
     }
 
@@ -294,6 +335,7 @@ impl State {
             }
             deleted.queue_messages_deleted += rules.delete_activities(self, id);
             rules.delete_lease(self, id);
+            rules.delete_hold(self, id);
             rules.delete_kv(self, id);
         }
         Ok(deleted)

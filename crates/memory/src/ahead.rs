@@ -2,7 +2,7 @@
 
 use crate::activity::check_completion;
 use crate::commit::{ACK, Commit};
-use crate::rules::CommitRules;
+use crate::rules::{CommitRules, HoldRules};
 use crate::state::State;
 use outlast_provider::model::WorkItem;
 use outlast_provider::{Completion, ProviderError, TurnAhead};
@@ -27,6 +27,7 @@ impl State {
         let may_commit = rules.ahead_is_timely(is_of_now)
             && rules.ahead_is_in_place(self, &instance, turn.execution_id, after_event_id)
             && !self.leases.contains_key(&instance)
+            && rules.ahead_is_not_held(self, &instance)
             && rules.ahead_overtakes_no_message(&self.messages, &instance, now);
         if !may_commit {
             self.ack_activity(token, Some(completion), now)?;

@@ -1,6 +1,6 @@
 //! Commits of turns, abandons of turns, and renewals of their leases.
 
-use crate::rules::{CommitRules, Fence, KvRules, LeaseRules, Purpose, Rules};
+use crate::rules::{CommitRules, Fence, HoldRules, KvRules, LeaseRules, Purpose, Rules};
 use crate::state::{Execution, Instance, Lease, State, is_final, refuse};
 use outlast_provider::model::{Event, EventKind, ExecutionStatus, WorkItem, check_instance_id, json};
 use outlast_provider::{
@@ -201,6 +201,9 @@ impl State {
     pub(crate) fn push_message(&mut self, item: &WorkItem, visible_at: u64) -> Result<(), ProviderError> {
         let text = encoded("enqueue_for_orchestrator", json::encode_work_item(item))?;
         self.messages.push(item.target_instance(), text, visible_at);
+        if self.rules.ends_hold(item) {
+            self.release(item.target_instance());
+        }
         Ok(())
     }
 

@@ -7,6 +7,7 @@ mod activity;
 mod admin;
 mod commit;
 mod fetch;
+mod hold;
 mod kv;
 mod lease;
 mod park;
@@ -286,4 +287,26 @@ defects! {
     PendingHidesLeased = "",
     /// The pending read shows activities of other instances.
     PendingMixesInstances = "",
+    /// A hold has no effect on fetches.
+    HoldIgnored = "",
+    /// A hold is placed while a turn of the instance runs, and ends its lease.
+    HoldIgnoresTurn = "",
+    /// Messages that arrive for a held instance are delivered.
+    HoldMissesLaterMessages = "",
+    /// A turn that is given back for a hold counts as a delivery.
+    HoldCountsDelivery = "",
+    /// A turn whose lease is over holds its instance.
+    HoldTurnIgnoresExpiry = "",
+    /// A run-ahead turn of a held instance is committed.
+    AheadIgnoresHold = "",
+    /// A release loses the messages that arrived meanwhile.
+    ReleaseLosesLaterMessages = "",
+    /// A release delivers messages in another order.
+    ReleaseReordersMessages = "",
+    /// A cancellation of a held instance waits for its release.
+    CancelWaitsForRelease = "",
+    /// Queue depths and gauges count the messages of held instances.
+    DepthsCountHeld = "",
+    /// Deleting keeps the hold, so that a new instance with the same id is held.
+    DeleteKeepsHold = "",
 }

@@ -95,6 +95,10 @@ fn dump_queues(state: &State, lines: &mut Vec<String>) {
             row.text
         ));
     }
+    for (id, held) in &state.holds {
+        let hold = &held.hold;
+        lines.push(format!("hold {id} {} {:?} {:?} {}", hold.kind, hold.actor, hold.reason, held.held_at_ms));
+    }
     for (id, lease) in &state.leases {
         lines.push(format!("lease {id} {}", lease.locked_until));
     }

@@ -148,7 +148,7 @@ impl State {
     }
 
     /// Removes the cover of a lease that is over from the messages of the instance.
-    fn uncover(&mut self, instance: &str) {
+    pub(crate) fn uncover(&mut self, instance: &str) {
         for ordinal in self.messages.of_instance(instance, |message| message.token.is_some()) {
             self.messages.update(ordinal, |message| {
                 message.token = None;

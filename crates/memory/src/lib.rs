@@ -21,6 +21,7 @@ mod admin;
 // All other operations.
 mod ahead;
 mod dump;
+mod hold;
 mod kv;
 mod pending;
 mod provider;

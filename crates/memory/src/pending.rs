@@ -7,7 +7,7 @@ use outlast_provider::{PendingWork, QueuedItem};
 
 impl State {
     pub(crate) fn pending(&self, instance: &str, limit: usize, now: u64) -> PendingWork {
-        let lease = self.live_lease(instance, now);
+        let lease = self.live_lease(instance, now).filter(|_| !self.holds.contains_key(instance));
         let queued = |text: &str| QueuedItem {
             stored_bytes: text.len() as u64,
             ..QueuedItem::of(json::decode_work_item(text).ok().map(|item| item.head()))

@@ -10,9 +10,10 @@ use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus, SystemStats, WorkItem};
 use outlast_provider::{
     Clock, Completion, DispatcherCapabilityFilter, Entropy, ExecutionMetadata, FetchedTurn, FetchedWork,
-    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, MessageBound, OrchestrationItem, OsEntropy,
-    Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
-    StartRequest, SystemClock, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
+    Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, MessageBound, OrchestrationItem,
+    OsEntropy, Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
+    StartOutcome, StartRequest, SystemClock, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
+    saturating_ms,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -288,6 +289,10 @@ impl Provider for MemoryProvider {
         error: &str,
     ) -> Result<(), ProviderError> {
         self.change(|state, now| state.abandon_noted(token, delay, error, now))
+    }
+
+    async fn hold_turn(&self, lock_token: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {
+        self.change(|state, now| state.hold_turn(lock_token, hold, now))
     }
 
     async fn renew_orchestration_item_lock(

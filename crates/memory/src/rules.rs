@@ -8,6 +8,7 @@ mod activity;
 mod admin;
 mod commit;
 mod fetch;
+mod hold;
 mod kv;
 mod lease;
 mod park;
@@ -17,6 +18,7 @@ pub(crate) use activity::ActivityRules;
 pub(crate) use admin::AdminRules;
 pub(crate) use commit::CommitRules;
 pub(crate) use fetch::FetchRules;
+pub(crate) use hold::HoldRules;
 pub(crate) use kv::KvRules;
 pub(crate) use lease::{Fence, LeaseRules, Purpose};
 pub(crate) use park::ParkRules;
@@ -35,6 +37,7 @@ impl ActivityRules for Contract {}
 impl AdminRules for Contract {}
 impl CommitRules for Contract {}
 impl FetchRules for Contract {}
+impl HoldRules for Contract {}
 impl KvRules for Contract {}
 impl LeaseRules for Contract {}
 impl ParkRules for Contract {}

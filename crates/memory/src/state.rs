@@ -3,7 +3,7 @@
 use crate::queue::{ActivityQueue, MessageQueue};
 use crate::rules::Rules;
 use outlast_provider::model::{Event, ExecutionStatus, json};
-use outlast_provider::{DeadLetter, ProviderError};
+use outlast_provider::{AuditRecord, DeadLetter, HeldInstance, ProviderError};
 use std::collections::BTreeMap;
 
 /// All stored rows, and the rules that operations on them follow. Events and messages are kept as text, so that tests can
@@ -21,6 +21,8 @@ pub(crate) struct State {
     pub(crate) kv_store: BTreeMap<String, BTreeMap<String, Stored>>,
     pub(crate) kv_delta: BTreeMap<String, BTreeMap<String, Changed>>,
     pub(crate) dead_letters: Vec<DeadLetter>,
+    pub(crate) holds: BTreeMap<String, HeldInstance>,
+    pub(crate) audit: Vec<AuditRecord>,
     /// The instances of tokens whose lease was taken over.
     #[cfg(feature = "defects")]
     pub(crate) lost_leases: BTreeMap<String, String>,

@@ -5,6 +5,7 @@
 //! of earlier versions, and golden tests check every shape byte for byte.
 
 mod action;
+mod audit;
 mod clock;
 pub mod codec;
 mod commit;
@@ -12,6 +13,7 @@ mod dead_letter;
 mod error;
 mod event;
 mod head;
+mod hold;
 mod ids;
 pub mod json;
 pub mod limits;
@@ -24,12 +26,14 @@ mod version;
 mod work_item;
 
 pub use action::{Action, LogLevel, ScheduleKind};
+pub use audit::{AuditEntry, AuditRecord};
 pub use clock::wall_clock_ms;
 pub use commit::{ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit};
 pub use dead_letter::{DeadLetter, DeadLetterQueue};
 pub use error::{AppErrorKind, ConfigErrorKind, ErrorDetails, PoisonMessageType};
 pub use event::{Event, EventKind};
 pub use head::{HEAD_CHARS, WorkItemHead, decode_head};
+pub use hold::{HeldCounts, HeldInstance, Hold, HoldKind};
 pub use ids::{
     INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, InvalidInstanceId, SUB_ORCH_AUTO_PREFIX, build_child_instance_id,
     check_instance_id, is_auto_generated_sub_orch_id,

@@ -157,15 +157,17 @@ pub type ProviderRef = std::sync::Arc<dyn providers::Provider>;
 /// ```
 pub mod providers {
     pub use outlast_provider::{
-        BoundedTurn, ClassifiedError, Clock, Completion, DeadLetter, DeadLetterQueue, DeleteInstanceResult,
-        DispatcherCapabilityFilter, Entropy, ErrorClass, ExecutionInfo, ExecutionMetadata, FetchedTurn,
-        FetchedWork, HistoryBound, InstanceFilter, InstanceInfo, InstanceOutcome, InstancePage,
+        AuditEntry, AuditRecord, BoundedTurn, ClassifiedError, Clock, Completion, DeadLetter,
+        DeadLetterQueue, DeleteInstanceResult, DispatcherCapabilityFilter, Entropy, ErrorClass,
+        ExecutionInfo, ExecutionMetadata, FetchedTurn, FetchedWork, HeldCounts, HeldInstance, HistoryBound,
+        Hold, HoldKind, HoldOutcome, InstanceFilter, InstanceInfo, InstanceOutcome, InstancePage,
         InstanceQuery, InstanceTree, InstanceWatch, Interest, KvEntry, LoadedTurn, MAX_WORKER_TAGS,
         ManagementProvider, MessageBound, OrchestrationItem, OsEntropy, OversizedTurn, PendingWork, Provider,
         ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, QueuedItem,
-        ScheduledActivityIdentifier, SemverRange, SessionFetchConfig, StartOutcome, StartPolicy,
-        StartRequest, StoreGauges, SystemClock, SystemMetrics, TagFilter, TurnAhead, TurnCommit, TurnRequest,
-        WorkItem, WorkNotes, WorkRequest, current_build_version, forward_provider, saturating_ms,
+        ReleaseOutcome, ScheduledActivityIdentifier, SemverRange, SessionFetchConfig, StartOutcome,
+        StartPolicy, StartRequest, StoreGauges, SystemClock, SystemMetrics, TagFilter, TurnAhead, TurnCommit,
+        TurnRequest, WorkItem, WorkNotes, WorkRequest, current_build_version, forward_provider,
+        saturating_ms,
     };
     pub use outlast_provider::{error, management};
     pub use outlast_provider_kit::url::shown as shown_url;
@@ -221,9 +223,9 @@ pub mod runtime {
     #[cfg(feature = "test-hooks")]
     pub use outlast_runtime::test_hooks;
     pub use outlast_runtime::{
-        ActivityHandler, Attempt, FnActivity, FnOrchestration, OptionProblem, OrchestrationDescriptor,
-        OrchestrationHandler, OrchestrationStatus, Runtime, RuntimeBuilder, RuntimeOptions, StartError,
-        UnregisteredBackoffConfig, kind_of,
+        ActivityHandler, Attempt, FnActivity, FnOrchestration, OnMisfit, OptionProblem,
+        OrchestrationDescriptor, OrchestrationHandler, OrchestrationStatus, Runtime, RuntimeBuilder,
+        RuntimeOptions, StartError, UnregisteredBackoffConfig, kind_of,
     };
     pub use outlast_runtime::{Module, Need, State, States};
     pub use outlast_runtime::{observability, registry};

@@ -5,13 +5,13 @@ use crate::deadline::within;
 use crate::delete::{self, Deleted, Removal};
 use crate::provider::PostgresProvider;
 use crate::request::Answer;
-use crate::{history, list, pending};
+use crate::{history, hold, list, pending};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
+    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, PendingWork,
+    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::DEFAULT_BULK_LIMIT;
 
@@ -210,5 +210,40 @@ impl ProviderAdmin for PostgresProvider {
 
     async fn pending(&self, instance: &str, limit: usize) -> Answer<Option<PendingWork>> {
         during("pending", pending::of_instance(&self.shared.db, instance, limit).await.map(Some))
+    }
+
+    async fn hold_instance(&self, instance: &str, hold: &Hold) -> Answer<HoldOutcome> {
+        during("hold_instance", hold::instance(&self.shared.db, instance, hold).await)
+    }
+
+    async fn release_instance(&self, instance: &str) -> Answer<ReleaseOutcome> {
+        let was_held = during("release_instance", hold::release(&self.shared.db, instance).await)?;
+        if !was_held {
+            return Ok(ReleaseOutcome::NotHeld);
+        }
+        self.shared.on_remote_change(crate::queue::PerQueue { turns: true, activities: false });
+        // The instance is released already. Without the notification another process finds it at its next poll.
+        let _ = hold::notify(&self.shared).await;
+        Ok(ReleaseOutcome::Released)
+    }
+
+    async fn held_instance(&self, instance: &str) -> Answer<Option<HeldInstance>> {
+        during("held_instance", hold::of_instance(&self.shared.db, instance).await)
+    }
+
+    async fn list_held(&self, after: Option<&str>, limit: usize) -> Answer<Vec<HeldInstance>> {
+        during("list_held", hold::list(&self.shared.db, after, limit).await)
+    }
+
+    async fn count_held(&self) -> Answer<Option<HeldCounts>> {
+        during("count_held", hold::count(&self.shared.db).await.map(Some))
+    }
+
+    async fn append_audit(&self, entry: &AuditEntry) -> Answer<bool> {
+        during("append_audit", hold::append_audit(&self.shared.db, entry).await)
+    }
+
+    async fn audit_page(&self, before: Option<u64>, limit: usize) -> Answer<Option<Vec<AuditRecord>>> {
+        during("audit_page", hold::audit(&self.shared.db, before, limit).await.map(Some))
     }
 }

@@ -20,6 +20,10 @@ functions!(
     "waiting_sessions",
     "keep_places",
     "set_aside",
+    "hold",
+    "hold_turn",
+    "release",
+    "release_cancelled",
     "commit",
     "commit_alone",
     "fetch_turns",
@@ -39,9 +43,11 @@ functions!(
 );
 
 /// Text that several functions share.
-const SHARED: [(&str, &str); 2] = [
+const SHARED: [(&str, &str); 3] = [
     ("{commit_parameters}", include_str!("../migrations/functions/commit_parameters.sql")),
     ("{index_lookups_only}", include_str!("../migrations/functions/index_lookups_only.sql")),
+    // The end of the rest of a held instance, which is no time at which to poll again.
+    ("{held_until}", "9223372036854775807"),
 ];
 
 macro_rules! codes {
@@ -70,6 +76,18 @@ codes!(
     FATE_DROPPED = 1,
     /// Action of `settle_turn`: the message is given back, and visible later.
     FATE_DELAYED = 2,
+    /// Answer of `hold`: the instance is held.
+    HOLD_DONE = 0,
+    /// Answer of `hold`: the instance was held before.
+    HOLD_ALREADY = 1,
+    /// Answer of `hold`: a turn of the instance runs.
+    HOLD_IN_TURN = 2,
+    /// Answer of `hold`: the instance has ended.
+    HOLD_ENDED = 3,
+    /// Answer of `hold`: there is no such instance.
+    HOLD_NOT_FOUND = 4,
+    /// Answer of `hold` and `hold_turn`: a cancellation waits for the instance.
+    HOLD_CANCELLED = 5,
     /// `fetch_turns` leaves out the texts of a turn with this many bytes of messages: the caller reads them later.
     LARGE_BYTES = 1048576,
     /// A poll that reads this many messages of leased instances reports it.
@@ -376,6 +394,6 @@ mod tests {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_ .=".contains(c))
         };
         assert_eq!(left.filter(is_name).collect::<Vec<_>>(), [""; 0]);
-        assert_eq!(text.matches("CREATE FUNCTION").count(), 23);
+        assert_eq!(text.matches("CREATE FUNCTION").count(), 27);
     }
 }

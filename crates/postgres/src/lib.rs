@@ -24,6 +24,7 @@ mod fetch;
 mod functions;
 mod hand_off;
 mod history;
+mod hold;
 mod in_doubt;
 mod kv;
 mod lanes;

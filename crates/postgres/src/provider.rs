@@ -5,19 +5,22 @@ use crate::ask::{ActivityAsk, TurnAsk};
 use crate::counters::{Counters, PostgresStats};
 use crate::db::{Db, Param, cell, column, unsigned};
 use crate::reply::Reply;
-use crate::request::{Abandon, Activity, Answer, Attempts, Commit, Lease, Message, Renew, Request, Start};
+use crate::request::{
+    Abandon, Activity, Answer, Attempts, Commit, Lease, Message, Renew, Request, Start, refused_token,
+};
 use crate::shared::Shared;
 use crate::text::owned;
 use crate::{
-    MigrationPolicy, PostgresError, ProviderConfig, fetch, history, kv, lanes, listener, schema, session,
+    MigrationPolicy, PostgresError, ProviderConfig, fetch, history, hold, kv, lanes, listener, schema,
+    session,
 };
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
-    ProviderAdmin, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
-    TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
+    HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
+    Provider, ProviderAdmin, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest,
+    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::plan::{activity_row, checked_id, history_rows, message_row};
 use std::collections::HashMap;
@@ -305,6 +308,17 @@ impl Provider for PostgresProvider {
         const NOTE: &str = "abandon_work_noted";
         let lease = Lease::of_activity(NOTE, token)?;
         self.abandon(NOTE, lease, delay, true, Some(error.to_string())).await
+    }
+
+    async fn hold_turn(&self, lock_token: &str, hold: &Hold) -> Answer<HoldOutcome> {
+        const HOLD: &str = "hold_turn";
+        let lease = Lease::of_turn(HOLD, lock_token)?;
+        let (secret, instance) = (lease.secret(), lease.subject());
+        match hold::turn(&self.shared.db, &instance, secret, hold).await {
+            Ok(Some(outcome)) => Ok(outcome),
+            Ok(None) => Err(refused_token(HOLD, lock_token)),
+            Err(error) => Err(error.during(HOLD)),
+        }
     }
 
     async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {

@@ -66,7 +66,7 @@ impl Lease {
     }
 }
 
-fn refused_token(operation: &str, text: &str) -> ProviderError {
+pub(crate) fn refused_token(operation: &str, text: &str) -> ProviderError {
     ProviderError::permanent(operation, invalid_token(text)).of_class(ErrorClass::Refused)
 }
 

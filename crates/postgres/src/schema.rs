@@ -17,7 +17,7 @@ static MIGRATIONS: LazyLock<[Migration; 2]> = LazyLock::new(|| {
 });
 
 /// The tables that the migrations make.
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 13] = [
     "instances",
     "executions",
     "history",
@@ -28,6 +28,8 @@ const TABLES: [&str; 11] = [
     "kv_store",
     "kv_delta",
     "dead_letters",
+    "holds",
+    "audit",
     "listeners",
 ];
 

@@ -37,6 +37,11 @@ impl MessageRow {
     pub fn continues(&self) -> bool {
         self.begins && self.work_item.starts_with("{\"ContinueAsNew\"")
     }
+
+    /// Whether it cancels its instance, which releases a hold.
+    pub fn cancels(&self) -> bool {
+        self.work_item.starts_with("{\"CancelInstance\"")
+    }
 }
 
 /// One activity, ready to be inserted.

@@ -2,9 +2,9 @@
 
 use crate::forward::forwarded_trait;
 use crate::{
-    DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, PendingWork, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
+    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, PendingWork,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, StoreGauges, SystemMetrics,
 };
 use outlast_model::Event;
 use std::any::Any;
@@ -193,6 +193,61 @@ pub trait ProviderAdmin: Any + Send + Sync {
     ///
     /// The default, `None`, is for stores without this read.
     async fn pending(&self, _instance: &str, _limit: usize) -> Result<Option<PendingWork>, ProviderError> {
+        Ok(None)
+    }
+
+    /// Holds an instance: no fetch returns a turn of it until [`ProviderAdmin::release_instance`]. Messages that wait for it or
+    /// arrive later stay in the queue, in their order, and do not slow down fetches of other instances. Activities that were
+    /// scheduled run on, and their outcomes wait too. Run-ahead turns are refused.
+    ///
+    /// The store changes nothing while a turn of the instance runs, and answers [`HoldOutcome::InTurn`]. A lease that is over ends
+    /// with the hold: its token is refused from then on.
+    ///
+    /// An instance for which a `CancelInstance` message waits is never held, so that it can end: the store refuses the hold, and a
+    /// `CancelInstance` message that arrives later releases the instance, in the step that stores the message.
+    ///
+    /// Queue depths and gauges leave the messages of held instances out, see [`ProviderAdmin::count_held`].
+    ///
+    /// The default, [`HoldOutcome::Unsupported`], is for stores that cannot hold instances.
+    async fn hold_instance(&self, _instance: &str, _hold: &Hold) -> Result<HoldOutcome, ProviderError> {
+        Ok(HoldOutcome::Unsupported)
+    }
+
+    /// Ends the hold of an instance. Its messages can be fetched again, in the order in which they arrived; timers that fell due
+    /// meanwhile are due at once. The hold counts no delivery.
+    async fn release_instance(&self, _instance: &str) -> Result<ReleaseOutcome, ProviderError> {
+        Ok(ReleaseOutcome::Unsupported)
+    }
+
+    /// The hold of an instance; `None` if it is not held.
+    async fn held_instance(&self, _instance: &str) -> Result<Option<HeldInstance>, ProviderError> {
+        Ok(None)
+    }
+
+    /// Held instances by ascending id, at most `limit`, after the given id.
+    async fn list_held(&self, _after: Option<&str>, _limit: usize) -> Result<Vec<HeldInstance>, ProviderError> {
+        Ok(Vec::new())
+    }
+
+    /// The numbers of held instances and of their messages. `None`, the default, is for stores that cannot hold instances.
+    async fn count_held(&self) -> Result<Option<HeldCounts>, ProviderError> {
+        Ok(None)
+    }
+
+    /// Records a change in the audit; returns whether the store keeps an audit. The record stays when its instance is deleted.
+    ///
+    /// The default, `false`, is for stores without an audit.
+    async fn append_audit(&self, _entry: &AuditEntry) -> Result<bool, ProviderError> {
+        Ok(false)
+    }
+
+    /// Records of the audit, newest first, at most `limit`, with ids below `before` if it is given. `None`, the default, is for
+    /// stores without an audit.
+    async fn audit_page(
+        &self,
+        _before: Option<u64>,
+        _limit: usize,
+    ) -> Result<Option<Vec<AuditRecord>>, ProviderError> {
         Ok(None)
     }
 }

@@ -15,6 +15,7 @@ pub mod error;
 mod filter;
 mod forward;
 mod gauges;
+mod hold;
 mod item;
 mod listing;
 pub mod management;
@@ -35,6 +36,7 @@ pub use entropy::{Entropy, OsEntropy};
 pub use error::ProviderError;
 pub use filter::{DispatcherCapabilityFilter, SemverRange};
 pub use gauges::{QueueBacklog, StoreGauges};
+pub use hold::{HoldOutcome, ReleaseOutcome};
 pub use item::{KvEntry, OrchestrationItem, SessionFetchConfig};
 pub use listing::{InstancePage, InstanceQuery};
 pub use management::{
@@ -44,8 +46,9 @@ pub use management::{
 pub use outcome::InstanceOutcome;
 pub use outlast_model as model;
 pub use outlast_model::{
-    DeadLetter, DeadLetterQueue, ExecutionMetadata, PendingWork, QueuedItem, ScheduledActivityIdentifier,
-    TurnCommit, WorkItem, current_build_version, limits::MAX_WORKER_TAGS,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, ExecutionMetadata, HeldCounts, HeldInstance, Hold,
+    HoldKind, PendingWork, QueuedItem, ScheduledActivityIdentifier, TurnCommit, WorkItem,
+    current_build_version, limits::MAX_WORKER_TAGS,
 };
 pub use provider::Provider;
 pub use start::{StartOutcome, StartPolicy, StartRequest};

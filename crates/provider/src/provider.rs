@@ -3,9 +3,9 @@
 use crate::forward::forwarded_trait;
 use crate::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest,
-    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
+    HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy,
+    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_model::{Event, SystemStats, WorkItem};
 use std::any::Any;
@@ -278,6 +278,15 @@ pub trait Provider: Any + Send + Sync {
         _error: &str,
     ) -> Result<(), ProviderError> {
         self.abandon_work_item(token, delay, false).await
+    }
+
+    /// Gives back a turn and holds its instance in one step, as [`ProviderAdmin::hold_instance`] does. The delivery counts of the
+    /// messages of the turn become zero, so that the turn after the release is not poisoned by deliveries before the hold. Refused
+    /// when the lease is gone; the lease must be live. The instance may be new: then its start is held. With [`HoldOutcome::Cancelled`] the caller keeps the lease.
+    ///
+    /// The default, [`HoldOutcome::Unsupported`], changes nothing: the caller still holds the lease.
+    async fn hold_turn(&self, _lock_token: &str, _hold: &Hold) -> Result<HoldOutcome, ProviderError> {
+        Ok(HoldOutcome::Unsupported)
     }
 
     /// Status and result of an instance, without its history; `None` if the store has no event of it. The default reads the

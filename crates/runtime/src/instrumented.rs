@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ErrorClass, ExecutionMetadata, FetchedTurn,
-    FetchedWork, HistoryBound, InstanceOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
-    TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    FetchedWork, HistoryBound, Hold, HoldOutcome, InstanceOutcome, LoadedTurn, OrchestrationItem, Provider,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
+    TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use std::any::Any;
 use std::collections::HashMap;
@@ -178,6 +178,7 @@ impl Provider for InstrumentedProvider {
             fetch_work_items,
             complete_with_turn,
             abandon_work_noted,
+            hold_turn,
             read_outcome,
             enqueue_within,
             start_orchestration
@@ -435,6 +436,12 @@ impl Provider for InstrumentedProvider {
         let span = span!(self, AbandonWorkItem);
         let call = self.inner.abandon_work_noted(token, delay, error);
         self.observed(Operation::AbandonWorkItem, span, call).await
+    }
+
+    async fn hold_turn(&self, lock_token: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {
+        let span = span!(self, AbandonOrchestrationItem);
+        let call = self.inner.hold_turn(lock_token, hold);
+        self.observed(Operation::AbandonOrchestrationItem, span, call).await
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<Option<InstanceOutcome>, ProviderError> {

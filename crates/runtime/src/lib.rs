@@ -35,6 +35,6 @@ pub use client::{AlreadyExists, Client, ClientError, Conflict, StartBuilder, Sta
 pub use handler::{ActivityHandler, Attempt, FnActivity, FnOrchestration, OrchestrationHandler};
 pub use instrumented::InstrumentedProvider;
 pub use module::{Module, Need, State, States};
-pub use options::{OptionProblem, ParentClosePolicy, RuntimeOptions, UnregisteredBackoffConfig};
+pub use options::{OnMisfit, OptionProblem, ParentClosePolicy, RuntimeOptions, UnregisteredBackoffConfig};
 pub use runtime::{OrchestrationDescriptor, Runtime, kind_of};
 pub use status::OrchestrationStatus;

@@ -3,11 +3,12 @@
 use crate::check::{Build, answer_and_exit};
 use crate::core::Core;
 use crate::dispatch::lease::renew_leases;
+use crate::dispatch::park::release_parked;
 use crate::dispatch::session::manage_sessions;
 use crate::dispatch::{ActivityQueue, TurnQueue, run_slots};
 use crate::gauges::poll_gauges;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
-use crate::options::RuntimeOptions;
+use crate::options::{OnMisfit, RuntimeOptions};
 use crate::registry::{ActivityRegistry, OrchestrationRegistry};
 use outlast_model::{EventKind, WorkItem};
 use outlast_provider::Provider;
@@ -135,6 +136,9 @@ impl Runtime {
         core.spawn_helper(renew_leases(Arc::clone(core)));
         core.spawn_helper(manage_sessions(Arc::clone(core)));
         core.spawn_helper(poll_gauges(Arc::clone(core)));
+        if core.options.on_misfit == OnMisfit::Park {
+            core.spawn_helper(release_parked(Arc::clone(core)));
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Arc<Core>>> {

@@ -10,9 +10,9 @@ use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, InstanceOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
-    TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    HistoryBound, Hold, HoldOutcome, InstanceOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
+    ProviderError, ReleaseOutcome, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use outlast_sqlite::SqliteProvider;
 use std::collections::{BTreeMap, HashMap};
@@ -99,6 +99,7 @@ impl Provider for Mirror {
         Provider,
         |this| this.store,
         except(
+            as_management_capability,
             fetch_turn,
             load_turn,
             load_turn_within,
@@ -111,6 +112,7 @@ impl Provider for Mirror {
             renew_work_item_lock,
             abandon_work_item,
             abandon_work_noted,
+            hold_turn,
             renew_session_lock,
             cleanup_orphaned_sessions,
             enqueue_for_orchestrator,
@@ -130,6 +132,10 @@ impl Provider for Mirror {
             ack_orchestration_item
         )
     );
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
 
     async fn fetch_turn(&self, request: TurnRequest<'_>) -> Answer<Option<FetchedTurn>> {
         let request = TurnRequest { poll_timeout: Duration::ZERO, ..request };
@@ -257,6 +263,12 @@ impl Provider for Mirror {
         let expected = self.model.abandon_work_noted(&self.other_token(token), delay, error).await;
         let found = self.store.abandon_work_noted(token, delay, error).await;
         self.same("abandon_work_noted", found, &expected)
+    }
+
+    async fn hold_turn(&self, token: &str, hold: &Hold) -> Answer<HoldOutcome> {
+        let expected = self.model.hold_turn(&self.other_token(token), hold).await;
+        let found = self.store.hold_turn(token, hold).await;
+        self.same("hold_turn", found, &expected)
     }
 
     async fn renew_session_lock(
@@ -392,4 +404,22 @@ impl Provider for Mirror {
 
 fn sorted(values: HashMap<String, String>) -> BTreeMap<String, String> {
     values.into_iter().collect()
+}
+
+/// Calls that change messages are mirrored; the world makes no other management call that changes rows.
+#[async_trait]
+impl ProviderAdmin for Mirror {
+    forward_provider!(ProviderAdmin, |this| this.store, except(hold_instance, release_instance));
+
+    async fn hold_instance(&self, instance: &str, hold: &Hold) -> Answer<HoldOutcome> {
+        let found = self.store.hold_instance(instance, hold).await;
+        let expected = self.model.hold_instance(instance, hold).await;
+        self.same("hold_instance", found, &expected)
+    }
+
+    async fn release_instance(&self, instance: &str) -> Answer<ReleaseOutcome> {
+        let found = self.store.release_instance(instance).await;
+        let expected = self.model.release_instance(instance).await;
+        self.same("release_instance", found, &expected)
+    }
 }

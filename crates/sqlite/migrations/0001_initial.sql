@@ -48,7 +48,7 @@ CREATE TABLE history (
 -- start, 2 for the start of a successor, 0 for all other messages. A large text is stored in message_texts, because SQLite
 -- rewrites a whole row when one of its columns changes; external_bytes is its length, NULL for a text in work_item.
 -- ready: 1 for the messages by which fetches find their instance. The first message of an instance without a live lease is ready;
--- the messages behind it and the messages of a leased instance are not, so fetches do not visit them. The other index has the
+-- the messages behind it and the messages of a leased or held instance are not, so fetches do not visit them. The other index has the
 -- messages of an instance in the order of delivery.
 CREATE TABLE orchestrator_queue (
     id            INTEGER NOT NULL PRIMARY KEY,
@@ -78,6 +78,15 @@ CREATE TABLE instance_locks (
     lock_token   BLOB    NOT NULL,
     locked_until INTEGER NOT NULL,
     locked_at    INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Held instances. Fetches do not read this table: no message of a held instance is ready.
+CREATE TABLE holds (
+    instance_id TEXT    NOT NULL PRIMARY KEY,
+    kind        TEXT    NOT NULL,
+    actor       TEXT    NOT NULL,
+    reason      TEXT    NOT NULL,
+    held_at     INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 -- Activities. A token names its row, so lock_token, its random part, needs no index. delayed marks activities that were given
@@ -140,4 +149,16 @@ CREATE TABLE dead_letters (
     reason        TEXT    NOT NULL,
     attempt_count INTEGER NOT NULL,
     dead_at       INTEGER NOT NULL
+);
+
+-- Changes that operators and runtimes made to instances from outside. Records stay when their instance is deleted.
+CREATE TABLE audit (
+    id      INTEGER NOT NULL PRIMARY KEY,
+    at      INTEGER NOT NULL,
+    actor   TEXT    NOT NULL,
+    action  TEXT    NOT NULL,
+    target  TEXT    NOT NULL,
+    reason  TEXT    NOT NULL,
+    request TEXT,
+    result  TEXT    NOT NULL
 );

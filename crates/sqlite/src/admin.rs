@@ -5,15 +5,16 @@ use crate::db::Db;
 use crate::delete::{BulkPage, Deleted, FinishedTree};
 use crate::executor::Answer;
 use crate::history::ExecutionKey;
+use crate::hold::{AuditPage, HeldPage, HoldInstance};
 use crate::pending::PendingPage;
 use crate::transaction::Transaction;
-use crate::{SqliteError, SqliteProvider, delete, history, list, pending};
+use crate::{SqliteError, SqliteProvider, delete, history, hold, list, pending};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
+    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, PendingWork,
+    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, Watches};
 
@@ -204,5 +205,39 @@ impl ProviderAdmin for SqliteProvider {
         let now = self.options.clock.now_ms();
         let page = PendingPage { instance: instance.to_string(), limit, now };
         Ok(Some(self.read_with("pending", page, pending::of_instance).await?))
+    }
+
+    async fn hold_instance(&self, instance: &str, hold: &Hold) -> Answer<HoldOutcome> {
+        let info = CallInfo::of("hold_instance").instance(instance);
+        let wanted = HoldInstance { instance: instance.to_string(), hold: hold.clone() };
+        self.write(info, wanted, hold::instance).await
+    }
+
+    async fn release_instance(&self, instance: &str) -> Answer<ReleaseOutcome> {
+        let info = CallInfo::of("release_instance").instance(instance);
+        let release = |tx: &mut Transaction<'_>, instance: &str| hold::release(tx, instance);
+        self.write(info, instance.to_string(), release).await
+    }
+
+    async fn held_instance(&self, instance: &str) -> Answer<Option<HeldInstance>> {
+        self.read_with("held_instance", instance.to_string(), hold::of_instance).await
+    }
+
+    async fn list_held(&self, after: Option<&str>, limit: usize) -> Answer<Vec<HeldInstance>> {
+        let page = HeldPage { after: after.map(str::to_string), limit };
+        self.read_with("list_held", page, hold::list).await
+    }
+
+    async fn count_held(&self) -> Answer<Option<HeldCounts>> {
+        Ok(Some(self.read_with("count_held", (), |db, ()| hold::count(db)).await?))
+    }
+
+    async fn append_audit(&self, entry: &AuditEntry) -> Answer<bool> {
+        let info = CallInfo::of("append_audit").instance(&entry.target);
+        self.write(info, entry.clone(), hold::append_audit).await
+    }
+
+    async fn audit_page(&self, before: Option<u64>, limit: usize) -> Answer<Option<Vec<AuditRecord>>> {
+        Ok(Some(self.read_with("audit_page", AuditPage { before, limit }, hold::audit).await?))
     }
 }

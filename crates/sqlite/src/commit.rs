@@ -4,9 +4,10 @@
 //!
 //! | event | ready afterwards |
 //! |---|---|
-//! | a message is stored | the message, unless its instance has a live lease or a ready message that is visible as early |
+//! | a message is stored | the message, unless its instance has a live lease, is held, or has a ready message that is visible as early |
+//! | an instance is held | none |
 //! | a lease covers messages | none of the covered messages |
-//! | a lease is released, turned into a delay, or found expired | the first message of the instance |
+//! | a lease or a hold is released, a lease is turned into a delay, or found expired | the first message of the instance |
 
 use crate::db::{Db, Result, column, id_column, key_column, stored_time};
 use crate::leased::{Abandon, Renew, TurnFacts};

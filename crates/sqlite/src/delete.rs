@@ -86,9 +86,12 @@ fn one(db: &Db, id: &str) -> Result<DeleteInstanceResult> {
             + count(sql::DELETE_INSTANCE_WORKER_QUEUE)?,
         instances_deleted: count(sql::DELETE_INSTANCE_INSTANCES)?,
     };
-    for sql in
-        [sql::DELETE_INSTANCE_INSTANCE_LOCKS, sql::DELETE_INSTANCE_KV_STORE, sql::DELETE_INSTANCE_KV_DELTA]
-    {
+    for sql in [
+        sql::DELETE_INSTANCE_INSTANCE_LOCKS,
+        sql::DELETE_HOLD,
+        sql::DELETE_INSTANCE_KV_STORE,
+        sql::DELETE_INSTANCE_KV_DELTA,
+    ] {
         db.run(sql, [id])?;
     }
     Ok(deleted)

@@ -32,12 +32,13 @@ fn rows(db: &Db) -> Result<Vec<String>> {
 
 type Line = fn(&Row<'_>) -> rusqlite::Result<String>;
 
-const TABLES: [(&str, Line); 9] = [
+const TABLES: [(&str, Line); 10] = [
     (include_str!("dump/instances.sql"), instance),
     (include_str!("dump/executions.sql"), execution),
     (include_str!("dump/history.sql"), event),
     (include_str!("dump/messages.sql"), message),
     (include_str!("dump/leases.sql"), lease),
+    (include_str!("dump/holds.sql"), hold),
     (include_str!("dump/activities.sql"), activity),
     (include_str!("dump/sessions.sql"), session),
     (include_str!("dump/keys.sql"), key_value),
@@ -46,6 +47,17 @@ const TABLES: [(&str, Line); 9] = [
 
 fn lease(row: &Row<'_>) -> rusqlite::Result<String> {
     Ok(format!("lease {} {}", row.get::<_, String>("instance_id")?, row.get::<_, i64>("locked_until")?))
+}
+
+fn hold(row: &Row<'_>) -> rusqlite::Result<String> {
+    Ok(format!(
+        "hold {} {} {:?} {:?} {}",
+        row.get::<_, String>("instance_id")?,
+        row.get::<_, String>("kind")?,
+        row.get::<_, String>("actor")?,
+        row.get::<_, String>("reason")?,
+        row.get::<_, i64>("held_at")?,
+    ))
 }
 
 fn session(row: &Row<'_>) -> rusqlite::Result<String> {
@@ -149,12 +161,13 @@ fn key_value(row: &Row<'_>) -> rusqlite::Result<String> {
 }
 
 /// Columns that repeat the content of other rows must agree with them: each statement finds the rows that do not.
-const CONTRADICTIONS: [(&str, &str); 8] = [
+const CONTRADICTIONS: [(&str, &str); 9] = [
     ("last_event_id is not the last event", include_str!("dump/wrong_last_event.sql")),
     ("a covered message without its lease", include_str!("dump/covered_without_lease.sql")),
     ("a message half covered", include_str!("dump/half_covered.sql")),
     ("a first message that no fetch finds", include_str!("dump/first_not_ready.sql")),
     ("a covered message that is ready", include_str!("dump/ready_under_lease.sql")),
+    ("a message of a held instance that a fetch finds", include_str!("dump/ready_under_hold.sql")),
     ("an activity half leased", include_str!("dump/half_leased.sql")),
     ("an unmarked activity that waits for its time", include_str!("dump/unmarked_delay.sql")),
     ("a message and its text that do not belong together", include_str!("dump/text_without_message.sql")),

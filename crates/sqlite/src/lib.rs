@@ -24,6 +24,7 @@ mod delete;
 #[cfg(feature = "test-hooks")]
 mod dump;
 mod history;
+mod hold;
 mod kv;
 mod list;
 mod maintenance;

@@ -1,8 +1,8 @@
 //! Messages in the queue: storing, reading, decoding, and dead letters.
 
 use crate::db::{Db, Result, attempts, column, readable, stored_text, unsigned};
-use crate::sql;
 use crate::transaction::Transaction;
+use crate::{hold, sql};
 use outlast_model::{WorkItem, json};
 use outlast_provider::{DeadLetterQueue, MessageBound};
 use outlast_provider_kit::plan::visible_at;
@@ -110,7 +110,12 @@ pub(crate) fn enqueue_within(tx: &mut Transaction<'_>, message: &EnqueueWithin) 
 pub(crate) fn store(tx: &mut Transaction<'_>, row: &MessageRow, delay: Option<Duration>) -> Result<()> {
     let visible_at = visible_at(row, tx.now, delay);
     tx.wakeups.on_message(visible_at, tx.now);
-    insert(tx, row, visible_at)
+    insert(tx, row, visible_at)?;
+    if row.cancels() {
+        // A held instance must be able to end.
+        hold::release(tx, &row.instance_id)?;
+    }
+    Ok(())
 }
 
 fn insert(tx: &Transaction<'_>, row: &MessageRow, visible_at: u64) -> Result<()> {

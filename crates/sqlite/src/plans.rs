@@ -10,6 +10,7 @@ use std::sync::Arc;
 const ALLOWED: &[(&str, &str)] = &[
     ("count_events", "management: a total"),
     ("count_executions", "management: a total"),
+    ("count_held", "gauges: counts the held instances and their messages"),
     ("dump_messages", "management: ten rows in the order of the table"),
     ("dump_activities", "management: ten rows in the order of the table"),
     (
@@ -138,6 +139,40 @@ fn delayed_messages_do_not_slow_down_a_fetch() {
             "{name}: {empty} steps without waiting timers, {full} with 10,000\n    {plan}"
         );
     }
+}
+
+#[test]
+fn held_instances_do_not_slow_down_a_fetch_or_a_message() {
+    const NOW: i64 = 1_000;
+    let fetches = |db: &Db| {
+        let message = ("other", "{}", NOW, 0, None::<i64>, NOW);
+        [
+            ("candidate_turns", steps(db, sql::CANDIDATE_TURNS, [NOW])),
+            ("expired_leases", steps(db, sql::EXPIRED_LEASES, [NOW])),
+            ("next_lease_end", steps(db, sql::NEXT_LEASE_END, [NOW])),
+            ("next_message", steps(db, sql::NEXT_MESSAGE, [NOW])),
+            ("can_run_ahead", steps(db, sql::CAN_RUN_AHEAD, ("i1", 1, 0, NOW))),
+            ("enqueue_message", steps(db, sql::ENQUEUE_MESSAGE, message)),
+        ]
+    };
+    let db = db();
+    db.run(sql::ENQUEUE_MESSAGE, ("ready", "{}", NOW, 0, None::<i64>, NOW)).unwrap();
+    let empty = fetches(&db);
+    db.control("BEGIN IMMEDIATE").unwrap();
+    for n in 0..10_000 {
+        let instance = format!("i{n}");
+        db.run(sql::INSERT_HOLD, (&instance, "paused", "actor", "reason", NOW)).unwrap();
+        db.run(sql::ENQUEUE_MESSAGE, (&instance, "{}", NOW - 1, 0, None::<i64>, NOW)).unwrap();
+        let row = (instance, "Orch", "1.0.0", 1, None::<&str>, 1);
+        db.run(sql::UPSERT_INSTANCE, row).unwrap();
+    }
+    db.control("COMMIT").unwrap();
+    for ((name, empty), (_, full)) in empty.into_iter().zip(fetches(&db)) {
+        assert!(full * 10 <= empty * 11, "{name}: {empty} steps without held instances, {full} with 10,000");
+    }
+    let ready =
+        steps_of_all(&db, "SELECT id FROM orchestrator_queue WHERE ready = 1 AND visible_at < 1000", []);
+    assert!(ready < 20, "{ready} steps: no message of a held instance is in the ready index");
 }
 
 /// A store with this many instances, of which ten run and the others completed.

@@ -7,20 +7,21 @@ use crate::counters::{Counters, SqliteStats};
 use crate::executor::{Answer, Executor};
 use crate::fetch::TurnAsk;
 use crate::history::{Append, ExecutionKey};
+use crate::hold::HoldTurn;
 use crate::leased::{self, Abandon, Guarded, RawTurn, Renew};
 use crate::message::{Enqueue, EnqueueWithin};
 use crate::park::{Ask, Fetch};
 use crate::session::RenewSessions;
 use crate::start::StartPlan;
 use crate::url::{self, Location};
-use crate::{SqliteError, SqliteOptions, activity, commit, history, kv, message, session, start};
+use crate::{SqliteError, SqliteOptions, activity, commit, history, hold, kv, message, session, start};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
-    ProviderAdmin, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
-    TurnAhead, TurnCommit, TurnRequest, WorkRequest,
+    HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
+    Provider, ProviderAdmin, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest,
+    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_provider_kit::fetch::answer_within;
 use outlast_provider_kit::plan::{activity_row, checked_id, completion_row, history_rows, message_row};
@@ -323,6 +324,11 @@ impl Provider for SqliteProvider {
     async fn abandon_work_noted(&self, token: &str, delay: Option<Duration>, error: &str) -> Answer<()> {
         let noted = AbandonNoted { token: token.to_string(), delay, error: error.to_string() };
         self.write(CallInfo::of("abandon_work_noted"), noted, activity::abandon_noted).await
+    }
+
+    async fn hold_turn(&self, lock_token: &str, hold: &Hold) -> Answer<HoldOutcome> {
+        let held = HoldTurn { token: lock_token.to_string(), hold: hold.clone() };
+        self.write(CallInfo::turn("hold_turn", lock_token), held, hold::turn).await
     }
 
     async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {

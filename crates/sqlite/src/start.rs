@@ -41,7 +41,7 @@ pub(crate) fn start(tx: &mut Transaction<'_>, plan: &StartPlan) -> Result<StartO
 }
 
 /// Whether a row with this instance id exists, or a start of the instance waits.
-fn is_taken(tx: &Transaction<'_>, instance: &str) -> Result<bool> {
+pub(crate) fn is_taken(tx: &Transaction<'_>, instance: &str) -> Result<bool> {
     if tx.db.one(sql::IS_TAKEN, [instance], |row| row.get(0))?.unwrap_or(false) {
         return Ok(true);
     }

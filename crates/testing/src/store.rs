@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use outlast_engine::SYSTEM_CALL_PREFIX;
 use outlast_model::{Event, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, FetchedTurn, FetchedWork, HistoryBound, LoadedTurn, Provider, ProviderError,
-    StartOutcome, StartRequest, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    BoundedTurn, Completion, FetchedTurn, FetchedWork, HistoryBound, Hold, HoldOutcome, LoadedTurn, Provider,
+    ProviderError, StartOutcome, StartRequest, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
+    forward_provider,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,6 +162,7 @@ impl Provider for ProcessStore {
             complete_with_turn,
             abandon_work_item,
             abandon_work_noted,
+            hold_turn,
             enqueue_for_orchestrator,
             enqueue_within,
             start_orchestration
@@ -312,6 +314,11 @@ impl Provider for ProcessStore {
     ) -> Result<(), ProviderError> {
         let detail = || format!("report a failed attempt of an activity: {error}");
         self.call(Op::Commit, detail, Some(token), self.inner().abandon_work_noted(token, delay, error)).await
+    }
+
+    async fn hold_turn(&self, token: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {
+        let detail = || format!("hold an instance that is {}: {}", hold.kind, hold.reason);
+        self.call(Op::Commit, detail, Some(token), self.inner().hold_turn(token, hold)).await
     }
 
     async fn enqueue_for_orchestrator(

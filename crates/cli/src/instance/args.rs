@@ -88,6 +88,13 @@ pub(crate) enum InstanceCommand {
     /// No code of the orchestration runs any more: nothing is undone. The instance fails with the reason, and its activities and
     /// children are cancelled. Use `cancel` first: it gives an orchestration with `on_cancel` its grace period.
     Terminate(TerminateArgs),
+    /// Pause an instance
+    ///
+    /// Waits for a running turn. No process runs a turn of a paused instance: its messages wait, and activities that were
+    /// scheduled run on. A cancellation releases it.
+    Pause(HoldArgs),
+    /// Resume an instance that is paused or parked
+    Resume(HoldArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -183,6 +190,20 @@ pub(crate) struct TerminateArgs {
     pub(crate) instance: String,
     /// The reason, which is stored in the history
     #[arg(long, value_name = "TEXT", default_value = "terminated from the command line")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct HoldArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// Your name, which is stored with the hold and in the audit
+    #[arg(long, value_name = "NAME", default_value = "the command line")]
+    pub(crate) by: String,
+    /// The reason, which is stored with the hold and in the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) reason: String,
 }
 

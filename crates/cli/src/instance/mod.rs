@@ -5,6 +5,7 @@ mod cancel;
 mod diff;
 mod gantt;
 mod history;
+mod hold;
 mod list;
 mod send;
 mod show;
@@ -32,6 +33,8 @@ pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
         InstanceCommand::Enqueue(args) => send::enqueue(args).await,
         InstanceCommand::Cancel(args) => cancel::run(args).await,
         InstanceCommand::Terminate(args) => cancel::terminate(args).await,
+        InstanceCommand::Pause(args) => hold::pause(args).await,
+        InstanceCommand::Resume(args) => hold::resume(args).await,
     }
 }
 

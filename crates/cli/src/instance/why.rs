@@ -118,6 +118,8 @@ async fn read(client: &Client, instance: &str, max_attempts: u32) -> Result<Diag
     evidence.is_recorded = is_known || !executions.is_empty();
     evidence.pending = pending.as_ref();
     evidence.dead_letters = &dead_letters;
+    let held = client.held_instance(instance).await?;
+    evidence.held = held.as_ref();
     evidence.max_attempts = Some(max_attempts);
     Ok(diagnose(&evidence))
 }

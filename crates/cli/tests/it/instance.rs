@@ -178,6 +178,28 @@ async fn an_instance_that_answers_cancellation_is_terminated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_instance_is_paused_and_resumed() {
+    let (_dir, store) = a_store().await;
+    let program = Program::start(&store).await;
+    let out = ask(&store, &["pause", "parked-1", "--by", "ann", "--reason", "a look"]).fine();
+    assert!(out.contains("Paused instance 'parked-1'"), "{out}");
+    let again = ask(&store, &["pause", "parked-1"]).fine();
+    assert!(again.contains("was paused or parked before"), "{again}");
+    let why = ask(&store, &["why", "parked-1"]).fine();
+    assert!(
+        why.contains("is paused by 'ann' since") && why.contains("`outlast instance resume parked-1`"),
+        "{why}"
+    );
+    let out = ask(&store, &["resume", "parked-1", "--by", "ann"]).fine();
+    assert!(out.contains("Resumed instance 'parked-1'"), "{out}");
+    let json = ask(&store, &["resume", "parked-1", "-o", "json"]).json();
+    assert_eq!((&json["held"], &json["changed"]), (&false.into(), &false.into()));
+    let error = ask(&store, &["pause", "hello-1"]).failed();
+    assert!(error.contains("there is nothing to pause"), "{error}");
+    program.runtime.shutdown(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn errors_name_the_cause_and_the_remedy() {
     let (dir, store) = a_store().await;
     for args in [

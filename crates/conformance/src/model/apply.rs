@@ -5,9 +5,9 @@ use super::ops::*;
 use super::subject::Stored;
 use outlast_provider::model::{Event, WorkItem};
 use outlast_provider::{
-    FetchedTurn, FetchedWork, InstanceTree, KvEntry, OrchestrationItem, Provider, ProviderAdmin,
-    ProviderError, SessionFetchConfig, StartPolicy, StartRequest, TurnAhead, TurnCommit, TurnRequest,
-    WorkRequest,
+    FetchedTurn, FetchedWork, Hold, HoldKind, HoldOutcome, InstanceTree, KvEntry, OrchestrationItem,
+    Provider, ProviderAdmin, ProviderError, SessionFetchConfig, StartPolicy, StartRequest, TurnAhead,
+    TurnCommit, TurnRequest, WorkRequest,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
@@ -82,6 +82,9 @@ pub(super) async fn apply(op: &Op, at: CallTime, target: &Target, store: &dyn Pr
         Op::RenewTurn { extend, .. } => {
             store.renew_orchestration_item_lock(token, duration(*extend)).await.map(shown)
         }
+        Op::HoldTurn { .. } => store.hold_turn(token, &hold()).await.map(outcome),
+        Op::Hold(id) => admin.hold_instance(id, &hold()).await.map(outcome),
+        Op::Release(id) => admin.release_instance(id).await.map(shown),
         Op::Append { to, execution, events } => {
             let events = at.events(events, to, *execution, target.stored);
             store.append_with_execution(to, *execution, events).await.map(shown)
@@ -133,6 +136,18 @@ pub(super) async fn apply(op: &Op, at: CallTime, target: &Target, store: &dyn Pr
             admin.prune_executions_bulk(at.filter(bulk), options).await.map(shown)
         }
         Op::Read(read) => self::read(read, at, store, admin).await,
+    }
+}
+
+fn hold() -> Hold {
+    Hold { kind: HoldKind::Paused, actor: "wer".to_string(), reason: "grün".to_string() }
+}
+
+/// Stores saturate infinite times at different values, so the end of a lease is not compared.
+fn outcome(outcome: HoldOutcome) -> Answer {
+    match outcome {
+        HoldOutcome::InTurn { .. } => shown("InTurn"),
+        other => shown(other),
     }
 }
 
@@ -309,6 +324,12 @@ async fn read(read: &Read, at: CallTime, store: &dyn Provider, admin: &dyn Provi
             letters.iter_mut().for_each(|letter| letter.reason.clear());
             Ok(shown(letters))
         }
+        Read::Held(id) => admin.held_instance(id).await.map(shown),
+        Read::HeldCounts => Ok(shown((
+            admin.count_held().await?,
+            admin.list_held(None, 2).await?,
+            admin.list_held(Some("a"), 9).await?,
+        ))),
     }
 }
 

@@ -94,6 +94,9 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (turn_token(), delay(), any::<bool>())
             .prop_map(|(token, delay, ignore_attempt)| Op::AbandonTurn { token, delay, ignore_attempt }),
         3 => (turn_token(), span()).prop_map(|(token, extend)| Op::RenewTurn { token, extend }),
+        2 => turn_token().prop_map(|token| Op::HoldTurn { token }),
+        3 => id().prop_map(Op::Hold),
+        5 => id().prop_map(Op::Release),
         2 => append(),
         5 => activity().prop_map(Op::EnqueueWork),
         14 => fetch_activity(),

@@ -60,6 +60,11 @@ pub(super) enum Op {
         token: Token,
         extend: u64,
     },
+    HoldTurn {
+        token: Token,
+    },
+    Hold(Id),
+    Release(Id),
     Append {
         to: Id,
         execution: u64,
@@ -155,6 +160,8 @@ pub(super) enum Read {
     /// A page position that no store returned.
     BogusPage(&'static str),
     DeadLetters(usize),
+    Held(Id),
+    HeldCounts,
 }
 
 /// Which stored texts of an instance become unreadable.
@@ -234,6 +241,7 @@ pub(super) fn sweep() -> Vec<Op> {
         Read::Query(Query { limit: Some(1), ..Query::default() }),
         Read::Query(Query { prefix: Some("a"), ..Query::default() }),
         Read::InstancesByStatus("Running"),
+        Read::HeldCounts,
     ];
     for id in INSTANCES {
         reads.extend([
@@ -245,6 +253,7 @@ pub(super) fn sweep() -> Vec<Op> {
             Read::Executions(id),
             Read::Pending(id, 100),
             Read::Pending(id, 1),
+            Read::Held(id),
             Read::Info(id),
             Read::Tree(id),
         ]);

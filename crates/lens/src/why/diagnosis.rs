@@ -51,6 +51,8 @@ pub enum Rule {
     NoSuccessor,
     /// The item that the instance waits for is a dead letter.
     SetAside,
+    /// An operator paused the instance, or a runtime parked it.
+    Held,
     /// The start is delayed.
     StartDelayed,
     /// A node holds the lease of the turn.

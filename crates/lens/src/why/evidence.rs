@@ -1,6 +1,6 @@
 //! The data that a diagnosis is made from.
 
-use outlast_model::{DeadLetter, Event, EventKind, PendingWork};
+use outlast_model::{DeadLetter, Event, EventKind, HeldInstance, PendingWork};
 
 /// The data of one instance at one time. Fields that a store does not report stay as [`Evidence::new`] sets them; the sentences then
 /// say less.
@@ -19,6 +19,8 @@ pub struct Evidence<'a> {
     pub pending: Option<&'a PendingWork>,
     /// Its dead letters.
     pub dead_letters: &'a [DeadLetter],
+    /// The hold of the instance, if it is paused or parked.
+    pub held: Option<&'a HeldInstance>,
     /// The most deliveries of a message, which is an option of the runtimes.
     pub max_attempts: Option<u32>,
     /// The reports of all live nodes; `None` if nodes do not report to the store.
@@ -26,7 +28,7 @@ pub struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Evidence without queues, dead letters and nodes.
+    /// Evidence without queues, dead letters, holds and nodes.
     pub fn new(instance: &'a str, history: &'a [Event], now_ms: u64) -> Self {
         Self {
             instance,
@@ -35,6 +37,7 @@ impl<'a> Evidence<'a> {
             is_recorded: !history.is_empty(),
             pending: None,
             dead_letters: &[],
+            held: None,
             max_attempts: None,
             nodes: None,
         }

@@ -4,6 +4,7 @@
 //!
 //! | file | state | rules |
 //! |---|---|---|
+//! | `held.rs` | the instance is held | paused by an operator, parked by a runtime |
 //! | `absent.rs` | no event is stored | set aside, the first turn, messages without an instance, not found |
 //! | `ended.rs` | the execution has ended | completed, failed, cancelled, continued as new and then the first turn |
 //! | `turn.rs` | a turn runs or is due | leased, given back, delivered without a commit, due |
@@ -14,6 +15,7 @@ mod absent;
 mod diagnosis;
 mod ended;
 mod evidence;
+mod held;
 mod operation;
 mod turn;
 mod words;
@@ -27,6 +29,9 @@ use diagnosis::Finding;
 ///
 /// A sentence about a child is complete when the diagnosis of the child is added: [`Diagnosis::child`] and [`Diagnosis::with_child`].
 pub fn diagnose(evidence: &Evidence<'_>) -> Diagnosis {
+    if let Some(held) = evidence.held {
+        return Diagnosis::of(evidence.instance, held::diagnose(evidence, held));
+    }
     let finding = match evidence.history.last() {
         None => absent::diagnose(evidence),
         Some(last) => ended::diagnose(evidence, last)

@@ -2,7 +2,7 @@
 
 use crate::kit::{NOW, Queues, SECRET, history, queues};
 use outlast_lens::{Diagnosis, Evidence, NodeReport, Rule, diagnose};
-use outlast_model::Event;
+use outlast_model::{Event, HeldInstance, Hold, HoldKind};
 
 const STARTED: &str = "1 @1000 started Order 1.5.0";
 
@@ -530,5 +530,39 @@ fn every_state_has_one_sentence() {
         let (history, queues) = (history(&events), queues(&rows.join("\n")));
         predicate(&diagnose(&queues.evidence(&history)));
         predicate(&diagnose(&Evidence::new("i", &history, NOW)));
+    }
+}
+
+#[test]
+fn held_instances() {
+    let held = |kind, reason: &str| HeldInstance {
+        instance_id: "i".to_string(),
+        hold: Hold { kind, actor: "ann".to_string(), reason: reason.to_string() },
+        held_at_ms: 60_000,
+    };
+    for (hold, rows, expected) in [
+        (
+            held(HoldKind::Paused, ""),
+            "",
+            "is paused by 'ann' since 1970-01-01 00:01:00.000 UTC: `outlast instance resume i`",
+        ),
+        (
+            held(HoldKind::Paused, "a look"),
+            "message ExternalRaised go",
+            "is paused by 'ann' since 1970-01-01 00:01:00.000 UTC ('a look'), and 1 message waits: \
+             `outlast instance resume i`",
+        ),
+        (
+            held(HoldKind::Parked, "changed"),
+            "message ExternalRaised go\nmessage ExternalRaised on",
+            "is parked, because its code does not fit, by 'ann' since 1970-01-01 00:01:00.000 UTC ('changed'), \
+             and 2 messages wait: `outlast instance resume i`",
+        ),
+    ] {
+        let (history, queues) = (history(STARTED), queues(rows));
+        let mut evidence = queues.evidence(&history);
+        evidence.held = Some(&hold);
+        let found = diagnose(&evidence);
+        assert_eq!((found.rule(), predicate(&found).as_str()), (Rule::Held, expected));
     }
 }

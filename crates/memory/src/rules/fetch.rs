@@ -2,6 +2,7 @@
 
 use crate::fetch::{TurnAsk, dead_message, put_off_orphans};
 use crate::queue::Message;
+use crate::rules::HoldRules;
 use crate::state::{Instance, State};
 use outlast_provider::model::{Event, WorkItem, json};
 use outlast_provider::{DispatcherCapabilityFilter, MessageBound, ProviderError};
@@ -12,10 +13,12 @@ pub(crate) trait FetchRules {
         state.messages.due_instances(ask.now)
     }
 
-    /// An instance is delivered unless it is leased or the filter excludes it. The store changes nothing for an instance
-    /// that it passes over.
+    /// An instance is delivered unless it is leased, it is held or the filter excludes it. The store changes nothing for an
+    /// instance that it passes over.
     fn is_available(&self, state: &mut State, instance: &str, ask: &TurnAsk<'_>) -> bool {
-        state.live_lease(instance, ask.now).is_none() && state.rules.is_admitted(state, instance, ask.filter)
+        state.live_lease(instance, ask.now).is_none()
+            && !state.rules.is_held(state, instance)
+            && state.rules.is_admitted(state, instance, ask.filter)
     }
 
     /// The filter compares the pinned version of the current execution. An execution without a pin is always admitted.

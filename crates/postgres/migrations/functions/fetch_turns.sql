@@ -244,7 +244,8 @@ BEGIN
             o_next := least(
                 (SELECT q.visible_at FROM {schema}.orchestrator_queue AS q
                  WHERE NOT q.is_aside AND q.lock_token IS NULL AND q.visible_at + 0 > v_now ORDER BY q.visible_at + 0, q.id LIMIT 1),
-                (SELECT min(l.locked_until) FROM {schema}.instance_locks AS l WHERE l.locked_until > v_now));
+                (SELECT min(l.locked_until) FROM {schema}.instance_locks AS l
+                 WHERE l.locked_until > v_now AND l.locked_until < {held_until}));
         END IF;
         RETURN NEXT;
     END IF;

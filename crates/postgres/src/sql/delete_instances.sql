@@ -1,6 +1,7 @@
 -- Leased turns and activities are deleted too: commits of their holders are refused.
 WITH removal AS (SELECT $1::text[] AS ids),
 locks AS (DELETE FROM {schema}.instance_locks AS l USING removal AS d WHERE l.instance_id = ANY (d.ids)),
+holds AS (DELETE FROM {schema}.holds AS h USING removal AS d WHERE h.instance_id = ANY (d.ids)),
 messages AS (DELETE FROM {schema}.orchestrator_queue AS q USING removal AS d WHERE q.instance_id = ANY (d.ids) RETURNING 1),
 activities AS (DELETE FROM {schema}.worker_queue AS q USING removal AS d WHERE q.instance_id = ANY (d.ids) RETURNING 1),
 events AS (DELETE FROM {schema}.history AS h USING removal AS d WHERE h.instance_id = ANY (d.ids) RETURNING 1),

@@ -9,9 +9,10 @@ SELECT
 FROM (
     SELECT count(*) AS waiting, count(*) FILTER (WHERE q.visible_at > (SELECT now FROM clock)) AS later
     FROM {schema}.orchestrator_queue AS q
-    WHERE q.lock_token IS NULL OR NOT EXISTS (
+    WHERE (q.lock_token IS NULL OR NOT EXISTS (
         SELECT 1 FROM {schema}.instance_locks AS l
-        WHERE l.instance_id = q.instance_id AND l.lock_token = q.lock_token AND l.locked_until > (SELECT now FROM clock))
+        WHERE l.instance_id = q.instance_id AND l.lock_token = q.lock_token AND l.locked_until > (SELECT now FROM clock)))
+        AND NOT EXISTS (SELECT 1 FROM {schema}.holds AS h WHERE h.instance_id = q.instance_id)
 ) AS q, (
     SELECT count(*) AS waiting, count(*) FILTER (WHERE w.visible_at > (SELECT now FROM clock)) AS later
     FROM {schema}.worker_queue AS w

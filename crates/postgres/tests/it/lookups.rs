@@ -6,8 +6,9 @@ use futures::future::join_all;
 use outlast_model::{Event, EventKind, WorkItem};
 use outlast_postgres::{PostgresProvider, ProviderConfig};
 use outlast_provider::{
-    Completion, ExecutionMetadata, InstanceFilter, InstanceQuery, MessageBound, Provider, ProviderAdmin,
-    SessionFetchConfig, StartPolicy, StartRequest, TagFilter, TurnAhead, TurnCommit,
+    Completion, ExecutionMetadata, Hold, HoldKind, HoldOutcome, InstanceFilter, InstanceQuery, MessageBound,
+    Provider, ProviderAdmin, ReleaseOutcome, SessionFetchConfig, StartPolicy, StartRequest, TagFilter,
+    TurnAhead, TurnCommit,
 };
 use std::time::Duration;
 use tokio::time::timeout;
@@ -203,6 +204,39 @@ async fn messages_that_wait_for_a_leased_instance_are_not_read() {
                         .unwrap(),
                 ),
             }
+        }
+        nothing_was_read_as_a_whole(store, &schema).await;
+    }
+}
+
+/// Held instances with a message each cost neither fetches nor the hold and the release of another instance.
+#[tokio::test]
+async fn messages_of_held_instances_are_not_read() {
+    let hold = Hold { kind: HoldKind::Paused, actor: "me".to_string(), reason: String::new() };
+    for batches_only in [true, false] {
+        let (store, schema) = known_to_be_empty(batches_only).await;
+        wave(&store, "first").await;
+        let item = serde_json::to_string(&completed("held", 2)).unwrap();
+        let all = format!("generate_series(1, {OTHERS}) AS n");
+        execute(&format!(
+            "INSERT INTO {schema}.holds (instance_id, kind, actor, reason, held_at)
+             SELECT 'held-' || n, 'paused', 'me', '', 1 FROM {all};
+             INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, locked_at, has_aside)
+             SELECT 'held-' || n, '', 9223372036854775807, 1, true FROM {all};
+             INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins, is_aside)
+             SELECT 'held-' || n, '{item}', n, n, false, true FROM {all}"
+        ))
+        .await;
+        for n in 0..3 {
+            wave(&store, &format!("beside-{n}")).await;
+            let id = format!("mine-{n}");
+            enqueue(&store, &id).await;
+            assert_eq!(store.hold_instance(&id, &hold).await, Ok(HoldOutcome::Held));
+            wave(&store, &format!("held-beside-{n}")).await;
+            assert_eq!(store.release_instance(&id).await, Ok(ReleaseOutcome::Released));
+            // A turn of this instance, or of one that a wave has left behind.
+            let (_, token, _) = turn(&store).await;
+            assert_eq!(store.hold_turn(&token, &hold).await, Ok(HoldOutcome::Held));
         }
         nothing_was_read_as_a_whole(store, &schema).await;
     }

@@ -36,6 +36,7 @@ macro_rules! __forward_method {
     (fetch_work_items [fetch_work_items $($rest:ident)*] $target:tt) => {};
     (complete_with_turn [complete_with_turn $($rest:ident)*] $target:tt) => {};
     (abandon_work_noted [abandon_work_noted $($rest:ident)*] $target:tt) => {};
+    (hold_turn [hold_turn $($rest:ident)*] $target:tt) => {};
     (read_outcome [read_outcome $($rest:ident)*] $target:tt) => {};
     (enqueue_within [enqueue_within $($rest:ident)*] $target:tt) => {};
     (start_orchestration [start_orchestration $($rest:ident)*] $target:tt) => {};
@@ -61,6 +62,13 @@ macro_rules! __forward_method {
     (get_gauges [get_gauges $($rest:ident)*] $target:tt) => {};
     (list_dead_letters [list_dead_letters $($rest:ident)*] $target:tt) => {};
     (pending [pending $($rest:ident)*] $target:tt) => {};
+    (hold_instance [hold_instance $($rest:ident)*] $target:tt) => {};
+    (release_instance [release_instance $($rest:ident)*] $target:tt) => {};
+    (held_instance [held_instance $($rest:ident)*] $target:tt) => {};
+    (list_held [list_held $($rest:ident)*] $target:tt) => {};
+    (count_held [count_held $($rest:ident)*] $target:tt) => {};
+    (append_audit [append_audit $($rest:ident)*] $target:tt) => {};
+    (audit_page [audit_page $($rest:ident)*] $target:tt) => {};
     (@exists $name:ident) => { $crate::__forward_method!($name [$name] []); };
     ($name:ident [] []) => {
         compile_error!(concat!("`", stringify!($name), "` is not a method that `forward_provider!` knows"));
@@ -265,6 +273,12 @@ macro_rules! __forward_method {
             error: &'life2 str
         ) -> ());
     };
+    (hold_turn [] $target:tt) => {
+        $crate::__forward_async!($target Provider hold_turn ['life1 'life2] (
+            lock_token: &'life1 str,
+            hold: &'life2 $crate::Hold
+        ) -> $crate::HoldOutcome);
+    };
     (read_outcome [] $target:tt) => {
         $crate::__forward_async!($target Provider read_outcome ['life1] (
             instance: &'life1 str
@@ -392,6 +406,42 @@ macro_rules! __forward_method {
             instance: &'life1 str,
             limit: usize
         ) -> ::std::option::Option<$crate::PendingWork>);
+    };
+    (hold_instance [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin hold_instance ['life1 'life2] (
+            instance: &'life1 str,
+            hold: &'life2 $crate::Hold
+        ) -> $crate::HoldOutcome);
+    };
+    (release_instance [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin release_instance ['life1] (
+            instance: &'life1 str
+        ) -> $crate::ReleaseOutcome);
+    };
+    (held_instance [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin held_instance ['life1] (
+            instance: &'life1 str
+        ) -> ::std::option::Option<$crate::HeldInstance>);
+    };
+    (list_held [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin list_held ['life1] (
+            after: ::std::option::Option<&'life1 str>,
+            limit: usize
+        ) -> ::std::vec::Vec<$crate::HeldInstance>);
+    };
+    (count_held [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin count_held [] () -> ::std::option::Option<$crate::HeldCounts>);
+    };
+    (append_audit [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin append_audit ['life1] (
+            entry: &'life1 $crate::AuditEntry
+        ) -> bool);
+    };
+    (audit_page [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin audit_page [] (
+            before: ::std::option::Option<u64>,
+            limit: usize
+        ) -> ::std::option::Option<::std::vec::Vec<$crate::AuditRecord>>);
     };
     ($name:ident [] [$($target:tt)+]) => {
         compile_error!(concat!("`forward_provider!` does not forward `", stringify!($name), "`"));

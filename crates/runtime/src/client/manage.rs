@@ -20,7 +20,7 @@ impl Client {
         self.store.as_management_capability().is_some()
     }
 
-    fn admin(&self) -> Result<&dyn ProviderAdmin, ClientError> {
+    pub(super) fn admin(&self) -> Result<&dyn ProviderAdmin, ClientError> {
         self.store.as_management_capability().ok_or(ClientError::ManagementNotAvailable)
     }
 

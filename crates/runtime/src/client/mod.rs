@@ -2,6 +2,7 @@
 
 mod check;
 mod error;
+mod hold;
 mod kv;
 mod manage;
 mod send;

@@ -9,6 +9,7 @@ mod fixture;
 mod history;
 pub(crate) mod lease;
 mod noted;
+pub(crate) mod park;
 pub(crate) mod retries;
 pub(crate) mod run_ahead;
 pub(crate) mod run_ahead_backoff;

@@ -3,6 +3,7 @@
 use super::commit::Committing;
 use super::history::{self, InstanceState, LoadError};
 use super::lease::{Kind, Lease};
+use super::park;
 use super::slot::{Fetched, Queue, hand_off};
 use super::undecodable;
 use super::unregistered;
@@ -78,8 +79,19 @@ impl Queue for TurnQueue {
 
 /// How a fetched turn ends.
 pub(super) enum TurnDecision {
-    Commit { output: Box<TurnOutput>, keep: Keep },
-    GiveBack { delay: Duration, ignore_attempt: bool },
+    Commit {
+        output: Box<TurnOutput>,
+        keep: Keep,
+    },
+    GiveBack {
+        delay: Duration,
+        ignore_attempt: bool,
+    },
+    /// The instance is held for the reason. If the store cannot hold it, the turn ends otherwise.
+    Park {
+        reason: String,
+        otherwise: Box<TurnDecision>,
+    },
 }
 
 impl TurnDecision {
@@ -88,6 +100,7 @@ impl TurnDecision {
         match self {
             Self::Commit { output, .. } => output.commit.history_delta.iter().map(Event::text_bytes).sum(),
             Self::GiveBack { .. } => 0,
+            Self::Park { otherwise, .. } => otherwise.bytes(),
         }
     }
 }
@@ -193,12 +206,14 @@ impl Turn {
                 self.fail_missing_successor(state, fetched, notices, batch, now_ms).await
             }
             (Admission::Run(admitted), Some(batch)) => {
-                let cause = match unregistered::orchestration(&self.core, &admitted.opening) {
+                let unregistered = unregistered::orchestration(&self.core, &admitted.opening);
+                let cause = match unregistered.clone() {
                     Some(cause) => Cause::Unregistered(cause),
                     None => Cause::NoCommit,
                 };
                 let details = self.poisoned(admitted.execution_id, attempts, batch, cause);
-                self.fail_admitted(state, fetched, *admitted, details, now_ms).await
+                let failed = self.fail_admitted(state, fetched, *admitted, details, now_ms).await;
+                park::or_park(&self.core, unregistered, failed)
             }
             (Admission::Run(admitted), None) => match state.oversized.clone().filter(|_| !admitted.is_new) {
                 None => self.run(lease, state, *admitted, attempts, now_ms),
@@ -313,7 +328,9 @@ impl Turn {
         lease.set_probe(execution.probe());
         let output = span.in_scope(|| outlast_engine::run(&mut execution, input));
         lease.clear_probe();
-        TurnDecision::Commit { output: Box::new(output), keep: Keep::Execution(execution) }
+        let misfit = park::misfit(&output.report);
+        let decision = TurnDecision::Commit { output: Box::new(output), keep: Keep::Execution(execution) };
+        park::or_park(&self.core, misfit, decision)
     }
 
     /// Creates an execution in which no code has run yet.
@@ -465,7 +482,18 @@ impl Turn {
     }
 
     async fn commit_or_give_back(&self, lease: Lease, decision: TurnDecision) {
+        let (lease, decision) = match decision {
+            TurnDecision::Park { reason, otherwise } => {
+                match park::park(&self.core, &self.instance, lease, reason).await {
+                    Some(lease) => (lease, *otherwise),
+                    None => return,
+                }
+            }
+            decision => (lease, decision),
+        };
         match decision {
+            // A decision that replaces a park is none itself.
+            TurnDecision::Park { .. } => {}
             TurnDecision::GiveBack { delay, ignore_attempt } => {
                 lease.give_back(&self.core, Some(delay), ignore_attempt).await;
             }

@@ -50,6 +50,8 @@ impl fmt::Debug for RuntimeOptions {
                 buffer_early_signals,
                 codec,
                 parent_close,
+                on_misfit,
+                build_id,
             ]
         )
     }

@@ -1,10 +1,12 @@
 //! The options of a runtime.
 
 mod debug;
+mod misfit;
 mod renewal;
 mod unregistered_backoff;
 mod validate;
 
+pub use misfit::OnMisfit;
 pub use outlast_engine::ParentClosePolicy;
 pub use unregistered_backoff::UnregisteredBackoffConfig;
 pub use validate::OptionProblem;
@@ -78,6 +80,11 @@ pub struct RuntimeOptions {
     pub codec: Codec,
     /// The policy for children that still run when their parent ends.
     pub parent_close: ParentClosePolicy,
+    /// The policy for instances whose code does not match their history, or whose orchestration no node registers.
+    pub on_misfit: OnMisfit,
+    /// The name of this build of the program. With [`OnMisfit::Park`] a runtime releases at its start the instances that another build
+    /// has parked; without a name, all parked instances.
+    pub build_id: String,
     /// The clock of the runtime.
     pub clock: Arc<dyn Clock>,
     /// The source of random bits of the runtime.
@@ -118,6 +125,8 @@ impl Default for RuntimeOptions {
             buffer_early_signals: false,
             codec: Codec::Contract,
             parent_close: ParentClosePolicy::Contract,
+            on_misfit: OnMisfit::Fail,
+            build_id: String::new(),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(OsEntropy),
             #[cfg(feature = "test-hooks")]

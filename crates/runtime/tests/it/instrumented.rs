@@ -6,9 +6,10 @@ use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Clock, Completion, DispatcherCapabilityFilter, ErrorClass, ExecutionMetadata, FetchedTurn,
-    FetchedWork, HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
-    Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
-    StartPolicy, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    FetchedWork, HistoryBound, Hold, HoldKind, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
+    LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter, TurnAhead, TurnCommit,
+    TurnRequest, WorkRequest, forward_provider,
 };
 use outlast_runtime::InstrumentedProvider;
 use outlast_runtime::observability::MetricsProvider;
@@ -241,6 +242,10 @@ impl Provider for Witness {
         self.fail(format!("abandon_work_noted {token} {delay:?} {error}"))
     }
 
+    async fn hold_turn(&self, lock_token: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {
+        self.fail(format!("hold_turn {lock_token} {}", hold.reason))
+    }
+
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Result<bool, ProviderError> {
         self.fail(format!("enqueue_within {} {most_waiting}", item.kind_name()))
     }
@@ -281,6 +286,7 @@ async fn call_everything(store: &dyn Provider) {
     };
     let start =
         StartRequest { start: message(), delay: None, policy: StartPolicy::UseExisting, messages: vec![] };
+    let hold = Hold { kind: HoldKind::Paused, actor: "a".into(), reason: "r".into() };
     assert_eq!((store.name(), store.version()), ("witness", "7.0.0"));
     assert!(store.as_management_capability().is_none());
     store.watch_instance("i", Interest::Ended).expect("forwarded").await;
@@ -330,6 +336,7 @@ async fn call_everything(store: &dyn Provider) {
             .await
             .err(),
         store.abandon_work_noted("token", Some(SECOND), "busy").await.err(),
+        store.hold_turn("token", &hold).await.err(),
         store.enqueue_within(start.start.clone(), 7).await.err(),
         store.start_orchestration(start).await.err(),
     ];
@@ -391,7 +398,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         call_everything(&InstrumentedProvider::new(witness, Some(metrics.clone()))).await;
     });
     let operations = [
-        ("abandon_orchestration_item", 1),
+        ("abandon_orchestration_item", 2),
         ("abandon_work_item", 2),
         ("ack_orchestration_item", 2),
         ("ack_work_item", 2),
@@ -437,7 +444,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         format!("provider.fetch_orchestration_item_duration_ms{{}} = {}", zeros(2)),
     ];
     let groups = [
-        ("abandon_orchestration_item", 1),
+        ("abandon_orchestration_item", 2),
         ("abandon_work_item", 2),
         ("ack_orch", 2),
         ("ack_worker", 2),

@@ -6,6 +6,7 @@ mod activities;
 mod child_start;
 mod client;
 mod codec;
+mod holds;
 mod instrumented;
 mod logging;
 mod metrics;

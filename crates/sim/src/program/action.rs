@@ -37,6 +37,8 @@ pub(crate) enum Action {
     Cancel,
     /// Cancels a child with an explicit id.
     CancelChild(u64),
+    Pause,
+    Resume,
     Read(Read),
 }
 
@@ -118,6 +120,8 @@ impl Action {
                 client.cancel_instance(child_id(instance, 1, *nth), "no longer wanted").await
             }
             Self::Read(read) => read.perform(client, instance).await,
+            Self::Pause => pause(client, instance).await,
+            Self::Resume => client.resume_instance(instance, "sim", "").await.map(drop),
             _ => client.cancel_instance(instance, "no longer wanted").await,
         }?;
         Ok(ActionResult::Done)
@@ -160,6 +164,14 @@ impl Action {
             _ => client.start_orchestration(instance, ORCHESTRATION, input).await,
         }?;
         Ok(ActionResult::Done)
+    }
+}
+
+/// Pauses an instance, unless it has not started, is cancelled or has ended.
+async fn pause(client: &Client, instance: &str) -> Result<(), ClientError> {
+    match client.pause_instance(instance, "sim", "").await {
+        Ok(_) | Err(ClientError::InstanceNotFound { .. } | ClientError::InvalidInput { .. }) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
@@ -276,6 +288,11 @@ pub(crate) fn root(rng: &mut Rng, nth: u64, safety_ms: u64) -> Root {
     }
     if rng.per_mille(120) {
         actions.push((began + rng.below(10_000), Action::Cancel));
+    }
+    // Without a draw, so that earlier seeds keep their programs.
+    if nth % 5 == 2 {
+        let at = began + 300 * (nth % 7);
+        actions.extend([(at, Action::Pause), (at + 900 * (1 + nth % 4), Action::Resume)]);
     }
     actions.sort_by_key(|(at, _)| *at);
     let actions_after_end = match rng.per_mille(150) {

@@ -14,9 +14,9 @@ use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
-    TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
+    Provider, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest,
+    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use record::{kinds, short};
 use std::collections::HashMap;
@@ -73,6 +73,7 @@ impl Provider for FaultyStore {
             cleanup_orphaned_sessions,
             abandon_work_item,
             abandon_work_noted,
+            hold_turn,
             renew_orchestration_item_lock,
             enqueue_for_orchestrator,
             enqueue_within,
@@ -372,6 +373,19 @@ impl Provider for FaultyStore {
             Ok(())
         };
         self.call(self.begin_call("note_work", detail), call).await
+    }
+
+    async fn hold_turn(&self, token: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {
+        let detail = format!("{} {}", short(token), hold.kind);
+        let call = async {
+            let outcome = self.answer_under_lease(token, self.inner().hold_turn(token, hold).await)?;
+            if outcome == HoldOutcome::Held {
+                self.abandoned(token);
+            }
+            Ok(outcome)
+        };
+        let show = |outcome: &HoldOutcome| Some(format!("{outcome:?}"));
+        self.shared.call(&self.caller, self.begin_call("hold_turn", detail), show, call).await
     }
 
     async fn renew_orchestration_item_lock(

@@ -1,6 +1,8 @@
-SELECT 'dead_letters', count(*) FROM dead_letters
+SELECT 'audit', count(*) FROM audit
+UNION ALL SELECT 'dead_letters', count(*) FROM dead_letters
 UNION ALL SELECT 'executions', count(*) FROM executions
 UNION ALL SELECT 'history', count(*) FROM history
+UNION ALL SELECT 'holds', count(*) FROM holds
 UNION ALL SELECT 'instance_locks', count(*) FROM instance_locks
 UNION ALL SELECT 'instances', count(*) FROM instances
 UNION ALL SELECT 'kv_delta', count(*) FROM kv_delta

@@ -68,6 +68,7 @@ impl Provider for UpTo {
             fetch_work_items,
             complete_with_turn,
             abandon_work_noted,
+            hold_turn,
             read_outcome,
             enqueue_within,
             start_orchestration,

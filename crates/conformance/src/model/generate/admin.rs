@@ -63,6 +63,8 @@ pub(super) fn read() -> impl Strategy<Value = Read> {
         select(&["bogus", "", "+1", "01", "0", "-1", " 1", "9223372036854775808"][..])
             .prop_map(Read::BogusPage),
         (0_usize..4).prop_map(Read::DeadLetters),
+        known().prop_map(Read::Held),
+        Just(Read::HeldCounts),
     ]
 }
 

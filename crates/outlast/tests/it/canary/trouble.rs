@@ -4,7 +4,7 @@ use super::{activities, orchestrations, secret};
 use crate::support::{CallHook, Cluster, Fault, Kind, LONGEST_WAIT, Node, pass};
 use async_trait::async_trait;
 use outlast::providers::{InstanceFilter, PruneOptions, WorkItem};
-use outlast::runtime::{ActivityHandler, Attempt};
+use outlast::runtime::{ActivityHandler, Attempt, OnMisfit};
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,6 +22,8 @@ struct IgnoresCancellation {
     begun: AtomicUsize,
     /// Whether an activity was delivered again.
     again: AtomicBool,
+    /// The runs of the orchestration whose code changes after its first turn.
+    misfits: AtomicUsize,
 }
 
 /// Fails until a failure is stored with the activity.
@@ -55,6 +57,17 @@ fn node(log_error_texts: bool, seen: &Arc<IgnoresCancellation>, lease: Duration)
         Ok(input)
     };
     let parked = |_: OrchestrationContext, _: String| std::future::pending::<Result<String, String>>();
+    let runs = Arc::clone(seen);
+    let misfit = move |ctx: OrchestrationContext, input: String| {
+        let is_first = runs.misfits.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            match is_first {
+                true => ctx.schedule_timer(ms(10)).await,
+                false => drop(ctx.schedule_wait(secret("event")).await),
+            }
+            Ok(input)
+        }
+    };
     // The first delivery ignores its cancellation.
     let seen = Arc::clone(seen);
     let ignores_cancellation = move |ctx: ActivityContext, input: String| {
@@ -81,6 +94,7 @@ fn node(log_error_texts: bool, seen: &Arc<IgnoresCancellation>, lease: Duration)
         .register("FailsOnce", calls("FailsOnce"))
         .register("Slow", calls("Slow"))
         .register("Blocks", blocks)
+        .register("Misfit", misfit)
         .register("Parked", parked)
         .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) })
         .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) });
@@ -92,6 +106,7 @@ fn node(log_error_texts: bool, seen: &Arc<IgnoresCancellation>, lease: Duration)
     drop(activities().register("Slow", slow).register("Slow", slow).build());
     Node::new(all, work).with(move |options| {
         options.log_error_texts = log_error_texts;
+        options.on_misfit = OnMisfit::Park;
         options.warm_executions = 0;
         options.worker_concurrency = 4;
         options.worker_lock_timeout = lease;
@@ -138,6 +153,12 @@ pub(super) async fn run(log_error_texts: bool) {
     client.start_orchestration("Parked", "Parked", secret("again")).await.unwrap();
     for name in ["IgnoresCancellation", "FailsOnce", "Slow", "Blocks", "Twice"] {
         assert!(cluster.output(name).await.contains("7f3acanary"), "{name}");
+    }
+    client.start_orchestration("Misfit", "Misfit", secret("input")).await.unwrap();
+    let until = Instant::now() + LONGEST_WAIT;
+    while client.held_instance("Misfit").await.unwrap().is_none() {
+        assert!(Instant::now() < until, "an instance with changed code is parked");
+        pass(ms(10)).await;
     }
     // The second start must be processed before the cancellation, also if the store returned errors at first.
     let until = Instant::now() + LONGEST_WAIT;

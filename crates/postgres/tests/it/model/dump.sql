@@ -19,7 +19,12 @@ SELECT format('message %s %s %s %s %s %s %s', q.instance_id, {schema}.shown_time
 FROM {schema}.orchestrator_queue AS q LEFT JOIN {schema}.instance_locks AS l ON l.instance_id = q.instance_id
 UNION ALL
 -- A row without a token is no lease.
-SELECT format('lease %s %s', instance_id, {schema}.shown_time(locked_until)) FROM {schema}.instance_locks WHERE lock_token IS NOT NULL
+SELECT format('lease %s %s', l.instance_id, {schema}.shown_time(l.locked_until)) FROM {schema}.instance_locks AS l
+WHERE l.lock_token IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {schema}.holds AS h WHERE h.instance_id = l.instance_id)
+UNION ALL
+SELECT format('lease %s %s', instance_id, {schema}.shown_time(rest_until)) FROM {schema}.holds WHERE rest_until IS NOT NULL
+UNION ALL
+SELECT format('hold %s %s %s %s %s', instance_id, kind, {schema}.shown(actor), {schema}.shown(reason), held_at) FROM {schema}.holds
 UNION ALL
 SELECT format('work %s %s %s %s %s %s %s %s %s %s %s %s', instance_id, execution_id, activity_id, {schema}.shown_time(visible_at),
     (lock_token IS NOT NULL)::text, {schema}.shown_time(coalesce(locked_until, 0)), attempt_count,
@@ -61,8 +66,17 @@ WHERE q.lock_token IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id AND l.lock_token = q.lock_token)
 UNION ALL
 SELECT format('contradiction %s a message set aside that no fetch finds', q.instance_id) FROM {schema}.orchestrator_queue AS q
-WHERE q.is_aside AND (q.visible_at > $1 OR NOT EXISTS (
-    SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id AND l.has_aside))
+WHERE q.is_aside AND NOT EXISTS (SELECT 1 FROM {schema}.holds AS h WHERE h.instance_id = q.instance_id)
+    AND (q.visible_at > $1 OR NOT EXISTS (
+        SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id AND l.has_aside))
+UNION ALL
+SELECT format('contradiction %s a hold without its rest', h.instance_id) FROM {schema}.holds AS h
+WHERE NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
+                  WHERE l.instance_id = h.instance_id AND l.lock_token = '' AND l.locked_until = 9223372036854775807 AND l.has_aside)
+UNION ALL
+SELECT format('contradiction %s a rest without an end or a hold', l.instance_id) FROM {schema}.instance_locks AS l
+WHERE l.locked_until = 9223372036854775807
+    AND NOT EXISTS (SELECT 1 FROM {schema}.holds AS h WHERE h.instance_id = l.instance_id)
 UNION ALL
 SELECT format('contradiction %s a place in line without a message', l.instance_id) FROM {schema}.instance_locks AS l
 WHERE l.lock_token IS NULL AND NOT EXISTS (

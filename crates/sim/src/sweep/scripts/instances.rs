@@ -87,5 +87,18 @@ pub(super) fn scripts() -> Vec<Script> {
             ],
             "left left",
         ),
+        script_with_actions(
+            "paused",
+            Program::once(vec![call(1), Step::Timer(3_000), call(2)]),
+            vec![(0, Action::Start), (1_000, Action::Pause), (15_000, Action::Resume)],
+            "t1 timer t2",
+        ),
+        script_with_actions(
+            "paused-and-cancelled",
+            Program::once(vec![Step::Timer(LONG_MS), call(1)]),
+            vec![(0, Action::Start), (5_000, Action::Pause), (15_000, Action::Cancel)],
+            "",
+        )
+        .with_failure(cancelled),
     ]
 }

@@ -95,7 +95,7 @@ mod tests {
     fn scripts_have_distinct_names() {
         let scripts = all();
         let names: BTreeSet<&str> = scripts.iter().map(|script| script.name).collect();
-        assert_eq!((scripts.len(), names.len()), (31, 31));
+        assert_eq!((scripts.len(), names.len()), (33, 33));
     }
 
     #[test]

@@ -1,0 +1,156 @@
+//! `cargo xtask bench held`: orchestrations per second and idle CPU time with held instances, each with one waiting message, and
+//! without.
+
+use crate::cases::folder;
+use crate::hello::start;
+use crate::measure::{self, percentile, usage};
+use duroxide::client::Client;
+use duroxide::providers::postgres::PostgresProvider;
+use duroxide::providers::sqlite::SqliteProvider;
+use duroxide::providers::{Hold, HoldKind, HoldOutcome, Provider, WorkItem};
+use duroxide::runtime::registry::ActivityRegistry;
+use duroxide::runtime::{OrchestrationRegistry, Runtime, RuntimeOptions};
+use duroxide::{ActivityContext, OrchestrationContext};
+use futures::StreamExt;
+use outlast_provider::model::{Event, EventKind};
+use outlast_provider::{ExecutionMetadata, TurnCommit, TurnRequest};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 5;
+/// Orchestrations that run at the same time.
+const AT_ONCE: usize = 64;
+/// Calls of the preparation that run at the same time.
+const CALLS: usize = 256;
+const IDLE: Duration = Duration::from_secs(5);
+const LONG: Duration = Duration::from_secs(600);
+
+pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String> {
+    let (mut held, mut cycles) = (100_000_usize, 2_000_usize);
+    while let Some(arg) = args.next() {
+        let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
+        let number = value.parse().map_err(|_| format!("{arg} is a number, not '{value}'"))?;
+        match arg.as_str() {
+            "--held" => held = number,
+            "--cycles" => cycles = number,
+            _ => return Err(format!("unknown option '{arg}'")),
+        }
+    }
+    measure::on_two_threads(async {
+        let folder = folder();
+        let url = format!("sqlite:{}", folder.path().join("store.db").display());
+        let store = SqliteProvider::new(&url, None).await.map_err(|error| error.to_string())?;
+        measure_store("SQLite", Arc::new(store), held, cycles).await?;
+        match measure::server::url() {
+            Ok(url) => {
+                let store = PostgresProvider::new_with_schema(&url, Some("outlast")).await;
+                let store = store.map_err(|error| error.to_string())?;
+                measure_store("PostgreSQL", Arc::new(store), held, cycles).await?;
+            }
+            Err(reason) => println!("PostgreSQL was not measured: {reason}"),
+        }
+        Ok(())
+    })
+}
+
+async fn measure_store(
+    name: &str,
+    store: Arc<dyn Provider>,
+    held: usize,
+    cycles: usize,
+) -> Result<(), String> {
+    let (before, idle_before) = rounds(&store, "before", cycles).await;
+    let since = Instant::now();
+    hold_instances(&store, held).await?;
+    let prepared = since.elapsed().as_secs();
+    let (after, idle_after) = rounds(&store, "after", cycles).await;
+    println!(
+        "{name}: hello/s {before:.0} with 0 held instances, {after:.0} with {held} ({:.1} %); idle CPU {idle_before:.2} % \
+         of a core, then {idle_after:.2} %; the instances were held in {prepared} s",
+        after / before * 100.0
+    );
+    Ok(())
+}
+
+/// Orchestrations per second, the median of some rounds, and the share of a core that an idle runtime uses.
+async fn rounds(store: &Arc<dyn Provider>, prefix: &str, cycles: usize) -> (f64, f64) {
+    let orchestrations = OrchestrationRegistry::builder()
+        .register("Hello", |ctx: OrchestrationContext, input: String| async move {
+            ctx.schedule_activity("Greet", input).await
+        })
+        .build();
+    let activities = ActivityRegistry::builder()
+        .register("Greet", |_: ActivityContext, input: String| async move { Ok(format!("hello, {input}")) })
+        .build();
+    let options =
+        RuntimeOptions { orchestration_concurrency: 16, worker_concurrency: 16, ..RuntimeOptions::default() };
+    let runtime = Runtime::start_with_options(Arc::clone(store), activities, orchestrations, options).await;
+    let client = Client::new(Arc::clone(store));
+    let mut rates = Vec::new();
+    for round in 0..ROUNDS {
+        let since = Instant::now();
+        let runs = (0..cycles).map(|n| {
+            let (client, id) = (client.clone(), format!("hello-{prefix}-{round}-{n}"));
+            async move {
+                client.start_orchestration(&id, "Hello", "world").await.unwrap();
+                client.wait_for_orchestration(&id, LONG).await.unwrap();
+            }
+        });
+        futures::stream::iter(runs).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+        rates.push(cycles as f64 / since.elapsed().as_secs_f64());
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (used, since) = (usage::used(), Instant::now());
+    tokio::time::sleep(IDLE).await;
+    let idle = (usage::used() - used).as_secs_f64() / since.elapsed().as_secs_f64() * 100.0;
+    runtime.shutdown(None).await;
+    (percentile(&rates, 50), idle)
+}
+
+/// Creates instances, holds them, and sends each a message.
+async fn hold_instances(store: &Arc<dyn Provider>, count: usize) -> Result<(), String> {
+    let admin = store.as_management_capability().ok_or("the store has no management interface")?;
+    let hold = Hold { kind: HoldKind::Paused, actor: "bench".to_string(), reason: String::new() };
+    let (hold, id) = (&hold, |n: usize| format!("held-{n}"));
+    let starts =
+        (0..count).map(|n| async move { store.enqueue_for_orchestrator(start(&id(n)), None).await.unwrap() });
+    futures::stream::iter(starts).buffer_unordered(CALLS).collect::<Vec<()>>().await;
+    let turns = (0..count).map(|_| async move { begin(store.as_ref()).await });
+    futures::stream::iter(turns).buffer_unordered(CALLS).collect::<Vec<()>>().await;
+    let holds = (0..count).map(|n| async move {
+        assert_eq!(admin.hold_instance(&id(n), hold).await, Ok(HoldOutcome::Held));
+        let message = WorkItem::ExternalRaised { instance: id(n), name: "go".into(), data: "on".into() };
+        store.enqueue_for_orchestrator(message, None).await.unwrap();
+    });
+    futures::stream::iter(holds).buffer_unordered(CALLS).collect::<Vec<()>>().await;
+    let counts = admin.count_held().await.map_err(|error| error.to_string())?.unwrap_or_default();
+    assert_eq!((counts.instances, counts.messages), (count as u64, count as u64));
+    Ok(())
+}
+
+/// Commits the first turn of an instance.
+async fn begin(store: &dyn Provider) {
+    let request = TurnRequest { lock_timeout: LONG, poll_timeout: LONG, filter: None, with_history: false };
+    let turn = store.fetch_turn(request).await.unwrap().expect("a start waits");
+    let started = EventKind::OrchestrationStarted {
+        name: "Held".to_string(),
+        version: "1.0.0".to_string(),
+        input: "world".to_string(),
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        carry_forward_events: None,
+        initial_custom_status: None,
+    };
+    let commit = TurnCommit {
+        execution_id: 1,
+        history_delta: vec![Event::with_event_id(1, turn.item.instance.as_str(), 1, None, started)],
+        metadata: ExecutionMetadata {
+            orchestration_name: Some("Held".to_string()),
+            orchestration_version: Some("1.0.0".to_string()),
+            ..ExecutionMetadata::default()
+        },
+        ..TurnCommit::default()
+    };
+    store.commit_turn(&turn.lock_token, commit).await.unwrap();
+}

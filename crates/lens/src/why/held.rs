@@ -1,0 +1,28 @@
+//! Rules about an instance that is paused or parked.
+
+use super::diagnosis::{Finding, Rule};
+use super::evidence::Evidence;
+use super::words::{argument, counted, quoted};
+use crate::time::moment;
+use outlast_model::{HeldInstance, HoldKind};
+
+pub(super) fn diagnose(evidence: &Evidence<'_>, held: &HeldInstance) -> Finding {
+    let (hold, since) = (&held.hold, moment(held.held_at_ms));
+    let waiting = evidence.pending.map_or(0, |pending| pending.message_count);
+    let waiting = match waiting {
+        0 => String::new(),
+        1 => ", and 1 message waits".to_string(),
+        count => format!(", and {} wait", counted(usize::try_from(count).unwrap_or(usize::MAX), "message")),
+    };
+    let because = match hold.reason.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", quoted(&hold.reason)),
+    };
+    let kind = match hold.kind {
+        HoldKind::Parked => "is parked, because its code does not fit, by",
+        _ => "is paused by",
+    };
+    let says = format!("{kind} {} since {since} UTC{because}{waiting}", quoted(&hold.actor));
+    let remedy = Some(format!("outlast instance resume {}", argument(evidence.instance)));
+    Finding { remedy, ..Finding::new(Rule::Held, says) }
+}

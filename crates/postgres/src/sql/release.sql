@@ -1,0 +1,1 @@
+SELECT {schema}.release_1($1)

@@ -1,0 +1,212 @@
+//! Pause and resume of instances.
+
+use super::{Client, ClientError};
+use outlast_model::{AuditEntry, AuditRecord, HeldCounts, HeldInstance, Hold, HoldKind};
+use outlast_provider::{HoldOutcome, InstanceQuery, Interest, ReleaseOutcome};
+use std::time::Duration;
+use tokio::time::Instant;
+
+const PAUSE: &str = "instance.pause";
+const RESUME: &str = "instance.resume";
+/// The longest wait for a running turn.
+const LONGEST_TURN: Duration = Duration::from_secs(60);
+/// The pause between two tries while a turn runs.
+const TRY_AGAIN: Duration = Duration::from_millis(20);
+/// Held instances or instances of one page.
+const PAGE: u32 = 500;
+
+/// Pause and resume, each recorded in the audit of the store. A paused instance keeps its state; its messages wait in their order,
+/// and activities that were scheduled run on. [`Client::cancel_instance`] releases a paused instance, so that it can end.
+impl Client {
+    /// Pauses an instance: no runtime runs a turn of it until [`Client::resume_instance`]. Waits for a running turn. Returns whether
+    /// the instance was not held before.
+    ///
+    /// Cancellation safety: when the future is dropped, the instance is paused or not. A paused instance may lack its record in the
+    /// audit.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InstanceNotFound`]; [`ClientError::InvalidInput`] if the instance has ended or is being cancelled, or the store
+    /// cannot hold instances; [`ClientError::Timeout`] if a turn runs for more than a minute.
+    pub async fn pause_instance(
+        &self,
+        instance: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Result<bool, ClientError> {
+        let hold = Hold { kind: HoldKind::Paused, actor: actor.to_string(), reason: reason.to_string() };
+        let give_up = Instant::now() + LONGEST_TURN;
+        loop {
+            let watch = self.store.watch_instance(instance, Interest::Any);
+            match self.admin()?.hold_instance(instance, &hold).await? {
+                HoldOutcome::Held => break,
+                HoldOutcome::AlreadyHeld => return Ok(false),
+                HoldOutcome::InTurn { .. } => {
+                    if Instant::now() >= give_up {
+                        return Err(ClientError::Timeout);
+                    }
+                    tokio::select! {
+                        _ = watch.unwrap_or_else(|| Box::pin(std::future::pending())) => {}
+                        () = tokio::time::sleep(TRY_AGAIN) => {}
+                    }
+                }
+                HoldOutcome::NotFound => {
+                    return Err(ClientError::InstanceNotFound { instance_id: instance.to_string() });
+                }
+                other => return Err(not_held(instance, other)),
+            }
+        }
+        self.audit(PAUSE, instance, actor, reason).await?;
+        Ok(true)
+    }
+
+    /// Resumes an instance that is paused or parked: its messages are delivered, in their order. Returns whether it was held.
+    ///
+    /// Cancellation safety: when the future is dropped, the instance is resumed or not. A resumed instance may lack its record in the
+    /// audit.
+    pub async fn resume_instance(
+        &self,
+        instance: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Result<bool, ClientError> {
+        match self.admin()?.release_instance(instance).await? {
+            ReleaseOutcome::Released => {
+                self.audit(RESUME, instance, actor, reason).await?;
+                Ok(true)
+            }
+            ReleaseOutcome::NotHeld => Ok(false),
+            _ => Err(unsupported()),
+        }
+    }
+
+    /// Pauses the running instances of an orchestration, one after the other; returns how many it paused. Instances that start later
+    /// are not paused.
+    ///
+    /// Cancellation safety: when the future is dropped, some of the instances are paused.
+    pub async fn pause_orchestration(
+        &self,
+        orchestration: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Result<u64, ClientError> {
+        let mut query = InstanceQuery {
+            status: Some("Running".to_string()),
+            orchestration_name: Some(orchestration.to_string()),
+            limit: Some(PAGE),
+            ..InstanceQuery::default()
+        };
+        let mut paused = 0;
+        loop {
+            let page = self.admin()?.query_instances(&query).await?;
+            for info in &page.instances {
+                match self.pause_instance(&info.instance_id, actor, reason).await {
+                    Ok(is_new) => paused += u64::from(is_new),
+                    // It ended, was cancelled or was deleted after the page was read.
+                    Err(ClientError::InstanceNotFound { .. }) => {}
+                    Err(ClientError::InvalidInput { .. }) if self.can_hold().await? => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(paused),
+            }
+        }
+    }
+
+    /// Resumes the paused and parked instances of an orchestration, one after the other; returns how many it resumed.
+    ///
+    /// Cancellation safety: when the future is dropped, some of the instances are resumed.
+    pub async fn resume_orchestration(
+        &self,
+        orchestration: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Result<u64, ClientError> {
+        let (mut resumed, mut after) = (0, None::<String>);
+        loop {
+            let page = self.list_held(after.as_deref(), PAGE as usize).await?;
+            let Some(last) = page.last() else { return Ok(resumed) };
+            after = Some(last.instance_id.clone());
+            for held in &page {
+                let name = self.admin()?.get_instance_info(&held.instance_id).await;
+                if name.is_ok_and(|info| info.orchestration_name == orchestration) {
+                    resumed += u64::from(self.resume_instance(&held.instance_id, actor, reason).await?);
+                }
+            }
+        }
+    }
+
+    /// The hold of an instance: who paused or parked it, when and why. `None` if it is not held.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn held_instance(&self, instance: &str) -> Result<Option<HeldInstance>, ClientError> {
+        Ok(self.admin()?.held_instance(instance).await?)
+    }
+
+    /// Held instances by ascending id, at most `limit`, after the given id.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn list_held(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<HeldInstance>, ClientError> {
+        Ok(self.admin()?.list_held(after, limit).await?)
+    }
+
+    /// The numbers of held instances and of their messages, which [`Client::get_queue_depths`] and [`Client::get_gauges`] leave out.
+    /// `None` if the store cannot hold instances.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn count_held(&self) -> Result<Option<HeldCounts>, ClientError> {
+        Ok(self.admin()?.count_held().await?)
+    }
+
+    /// Records of the audit, newest first, at most `limit`, with ids below `before` if it is given. `None` if the store keeps no
+    /// audit.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn audit_page(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<Vec<AuditRecord>>, ClientError> {
+        Ok(self.admin()?.audit_page(before, limit).await?)
+    }
+
+    async fn can_hold(&self) -> Result<bool, ClientError> {
+        Ok(self.count_held().await?.is_some())
+    }
+
+    async fn audit(&self, action: &str, target: &str, actor: &str, reason: &str) -> Result<(), ClientError> {
+        let entry = AuditEntry {
+            actor: actor.to_string(),
+            action: action.to_string(),
+            target: target.to_string(),
+            reason: reason.to_string(),
+            request: None,
+            result: "done".to_string(),
+        };
+        self.admin()?.append_audit(&entry).await?;
+        Ok(())
+    }
+}
+
+/// The error for an instance that the store did not hold.
+fn not_held(instance: &str, outcome: HoldOutcome) -> ClientError {
+    match outcome {
+        HoldOutcome::Ended => {
+            ClientError::invalid(format!("instance '{instance}' has ended: there is nothing to pause"))
+        }
+        HoldOutcome::Cancelled => ClientError::invalid(format!(
+            "a cancellation waits for instance '{instance}', which must be able to end: it is not paused"
+        )),
+        _ => unsupported(),
+    }
+}
+
+fn unsupported() -> ClientError {
+    ClientError::invalid("this store cannot hold instances: use a store that can, or cancel the instance")
+}

@@ -1,0 +1,101 @@
+//! Parking: an instance whose code does not fit is held instead of failed.
+
+use super::lease::Lease;
+use super::turn::TurnDecision;
+use crate::core::Core;
+use crate::options::OnMisfit;
+use outlast_engine::{Ending, Report};
+use outlast_model::{AuditEntry, ConfigErrorKind, ErrorDetails, Hold, HoldKind};
+use outlast_provider::HoldOutcome;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The delay of a turn whose instance could not be parked because of the store.
+const PARK_AGAIN: Duration = Duration::from_secs(1);
+/// Parked instances that are released at a time.
+const PAGE: usize = 500;
+/// The action of a parked instance in the audit.
+const PARK: &str = "instance.park";
+/// The action of an instance that a runtime releases.
+const RELEASE: &str = "instance.unpark";
+
+/// The reason why the turn does not fit the history, if it failed so.
+pub(super) fn misfit(report: &Report) -> Option<String> {
+    match &report.ended {
+        Some(Ending::Failed(ErrorDetails::Configuration {
+            kind: ConfigErrorKind::Nondeterminism,
+            message,
+            ..
+        })) => Some(message.clone().unwrap_or_default()),
+        _ => None,
+    }
+}
+
+/// The same decision, or to park the instance if the runtime parks instances that do not fit.
+pub(super) fn or_park(core: &Core, reason: Option<String>, otherwise: TurnDecision) -> TurnDecision {
+    match reason.filter(|_| core.options.on_misfit == OnMisfit::Park) {
+        Some(reason) => TurnDecision::Park { reason, otherwise: Box::new(otherwise) },
+        None => otherwise,
+    }
+}
+
+/// Holds the instance of a turn. Returns the lease if the instance cannot be held.
+pub(super) async fn park(core: &Core, instance: &str, lease: Lease, reason: String) -> Option<Lease> {
+    let hold = Hold { kind: HoldKind::Parked, actor: actor(core), reason };
+    match core.store.hold_turn(lease.token(), &hold).await {
+        Ok(HoldOutcome::Held) => {
+            lease.settle();
+            tracing::warn!(target: "duroxide::runtime", instance_id = %instance, "the instance is parked: its code does not fit, see `outlast instance why`");
+            audit(core, PARK, instance, &hold.reason).await;
+            None
+        }
+        // The store cannot hold it, or a cancellation waits for it: it fails.
+        Ok(_) => Some(lease),
+        Err(_) => {
+            lease.give_back(core, Some(PARK_AGAIN), true).await;
+            None
+        }
+    }
+}
+
+/// The name of this build as the actor of holds.
+fn actor(core: &Core) -> String {
+    match core.options.build_id.as_str() {
+        "" => "a runtime".to_string(),
+        build => format!("build {build}"),
+    }
+}
+
+/// Records a change. An audit that fails undoes nothing: the hold itself has the reason.
+async fn audit(core: &Core, action: &str, instance: &str, reason: &str) {
+    let Some(admin) = core.store.as_management_capability() else { return };
+    let entry = AuditEntry {
+        actor: actor(core),
+        action: action.to_string(),
+        target: instance.to_string(),
+        reason: reason.to_string(),
+        request: None,
+        result: "done".to_string(),
+    };
+    let _ = admin.append_audit(&entry).await;
+}
+
+/// Releases the instances that runtimes of other builds have parked: this build may fit them.
+pub(crate) async fn release_parked(core: Arc<Core>) {
+    let Some(admin) = core.store.as_management_capability() else { return };
+    let (own, mut after) = (actor(&core), None::<String>);
+    let is_other = |by: &str| core.options.build_id.is_empty() || by != own;
+    while let Ok(page) = admin.list_held(after.as_deref(), PAGE).await {
+        let Some(last) = page.last() else { return };
+        after = Some(last.instance_id.clone());
+        for held in page.iter().filter(|held| held.hold.kind == HoldKind::Parked) {
+            // An instance that is not released stays parked and visible.
+            if is_other(&held.hold.actor)
+                && admin.release_instance(&held.instance_id).await
+                    == Ok(outlast_provider::ReleaseOutcome::Released)
+            {
+                audit(&core, RELEASE, &held.instance_id, "a runtime of another build started").await;
+            }
+        }
+    }
+}

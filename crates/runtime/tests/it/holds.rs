@@ -1,0 +1,229 @@
+//! Pause, resume and park, on the memory store.
+
+use outlast_engine::OrchestrationContext;
+use outlast_memory::MemoryProvider;
+use outlast_model::{ErrorDetails, HoldKind};
+use outlast_provider::Provider;
+use outlast_runtime::registry::{ActivityRegistry, OrchestrationRegistry, OrchestrationRegistryBuilder};
+use outlast_runtime::{Client, ClientError, OnMisfit, OrchestrationStatus, Runtime, RuntimeOptions};
+use std::sync::Arc;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(60);
+
+async fn waits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    let first = ctx.schedule_wait("first").await;
+    let second = ctx.schedule_wait("second").await;
+    Ok(format!("{first} {second}"))
+}
+
+/// The same name with code that does not fit the history of `waits`.
+async fn changed(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    ctx.schedule_timer(Duration::from_secs(1)).await;
+    Ok(String::new())
+}
+
+fn options(build_id: &str) -> RuntimeOptions {
+    RuntimeOptions {
+        on_misfit: OnMisfit::Park,
+        build_id: build_id.to_string(),
+        max_attempts: 2,
+        unregistered_backoff: outlast_runtime::UnregisteredBackoffConfig {
+            base_delay: Duration::from_millis(1),
+            max_delay: Duration::from_millis(2),
+        },
+        ..RuntimeOptions::default()
+    }
+}
+
+async fn start(
+    store: &Arc<MemoryProvider>,
+    orchestrations: OrchestrationRegistryBuilder,
+    options: RuntimeOptions,
+) -> Arc<Runtime> {
+    let store = Arc::clone(store) as Arc<dyn Provider>;
+    let activities = ActivityRegistry::builder().build();
+    Runtime::start_with_options(store, activities, orchestrations.build(), options).await
+}
+
+fn fitting() -> OrchestrationRegistryBuilder {
+    OrchestrationRegistry::builder().register("Waits", waits)
+}
+
+/// Waits until the instance is held.
+async fn held(client: &Client, instance: &str) -> outlast_model::HeldInstance {
+    for _ in 0..10_000 {
+        if let Some(held) = client.held_instance(instance).await.unwrap() {
+            return held;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("'{instance}' is not held");
+}
+
+/// Waits until the instance has this number of events.
+async fn events(client: &Client, instance: &str, count: usize) {
+    for _ in 0..10_000 {
+        if client.read_execution_history(instance, 1).await.unwrap().len() >= count {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("'{instance}' does not go on");
+}
+
+async fn output(client: &Client, instance: &str) -> String {
+    match client.wait_for_orchestration(instance, LONG).await.unwrap() {
+        OrchestrationStatus::Completed { output, .. } => output,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn paused_instance_goes_on_after_resume_with_every_event() {
+    let store = Arc::new(MemoryProvider::new());
+    let client = Client::new(store.clone());
+    let runtime = start(&store, fitting(), RuntimeOptions::default()).await;
+    client.start_orchestration("i", "Waits", "").await.unwrap();
+    events(&client, "i", 2).await;
+    assert!(client.pause_instance("i", "ann", "look").await.unwrap());
+    assert!(!client.pause_instance("i", "bob", "again").await.unwrap(), "it is paused already");
+    let hold = client.held_instance("i").await.unwrap().unwrap().hold;
+    assert_eq!((hold.kind, hold.actor.as_str(), hold.reason.as_str()), (HoldKind::Paused, "ann", "look"));
+    client.raise_event("i", "first", "1").await.unwrap();
+    tokio::time::sleep(LONG).await;
+    assert_eq!(client.read_execution_history("i", 1).await.unwrap().len(), 2, "no turn runs");
+    assert_eq!(client.get_queue_depths().await.unwrap().orchestrator_queue, 0);
+    assert_eq!(client.count_held().await.unwrap().unwrap().messages, 1);
+    assert!(client.resume_instance("i", "ann", "seen").await.unwrap());
+    assert!(!client.resume_instance("i", "ann", "again").await.unwrap());
+    events(&client, "i", 4).await;
+    client.raise_event("i", "second", "2").await.unwrap();
+    assert_eq!(output(&client, "i").await, "1 2");
+    let audit = client.audit_page(None, 10).await.unwrap().unwrap();
+    let actions: Vec<_> =
+        audit.iter().map(|record| (record.entry.action.as_str(), record.entry.reason.as_str())).collect();
+    assert_eq!(actions, [("instance.resume", "seen"), ("instance.pause", "look")]);
+    runtime.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_instance_ends_although_it_was_paused() {
+    let store = Arc::new(MemoryProvider::new());
+    let client = Client::new(store.clone());
+    let runtime = start(&store, fitting(), RuntimeOptions::default()).await;
+    client.start_orchestration("i", "Waits", "").await.unwrap();
+    events(&client, "i", 2).await;
+    client.pause_instance("i", "ann", "").await.unwrap();
+    client.cancel_instance("i", "enough").await.unwrap();
+    let ended = client.wait_for_orchestration("i", LONG).await.unwrap();
+    assert!(matches!(ended, OrchestrationStatus::Failed { .. }), "{ended:?}");
+    let refused = client.pause_instance("i", "ann", "").await;
+    assert!(
+        matches!(&refused, Err(ClientError::InvalidInput { message }) if message.contains("has ended")),
+        "{refused:?}"
+    );
+    let missing = client.pause_instance("nobody", "ann", "").await;
+    assert!(matches!(missing, Err(ClientError::InstanceNotFound { .. })), "{missing:?}");
+    runtime.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_of_an_orchestration_are_paused_and_resumed_together() {
+    let store = Arc::new(MemoryProvider::new());
+    let client = Client::new(store.clone());
+    let runtime = start(&store, fitting().register("Other", waits), RuntimeOptions::default()).await;
+    for (id, name) in [("a", "Waits"), ("b", "Waits"), ("c", "Other")] {
+        client.start_orchestration(id, name, "").await.unwrap();
+        events(&client, id, 2).await;
+    }
+    client.pause_instance("a", "ann", "").await.unwrap();
+    assert_eq!(
+        client.pause_orchestration("Waits", "ann", "deploy").await.unwrap(),
+        1,
+        "one was paused before"
+    );
+    let held = client.list_held(None, 10).await.unwrap();
+    assert_eq!(held.iter().map(|held| held.instance_id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(client.resume_orchestration("Other", "ann", "").await.unwrap(), 0);
+    assert_eq!(client.resume_orchestration("Waits", "ann", "").await.unwrap(), 2);
+    assert!(client.list_held(None, 10).await.unwrap().is_empty());
+    runtime.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn instance_with_changed_code_is_parked_and_heals_with_the_next_build() {
+    let store = Arc::new(MemoryProvider::new());
+    let client = Client::new(store.clone());
+    let runtime = start(&store, fitting(), options("1")).await;
+    client.start_orchestration("i", "Waits", "").await.unwrap();
+    events(&client, "i", 2).await;
+    runtime.shutdown(None).await;
+
+    let broken =
+        start(&store, OrchestrationRegistry::builder().register("Waits", changed), options("2")).await;
+    client.raise_event("i", "first", "1").await.unwrap();
+    let parked = held(&client, "i").await;
+    assert_eq!((parked.hold.kind, parked.hold.actor.as_str()), (HoldKind::Parked, "build 2"));
+    assert!(parked.hold.reason.contains("the code now asks for"), "{}", parked.hold.reason);
+    assert_eq!(client.read_execution_history("i", 1).await.unwrap().len(), 2, "the history is as it was");
+    broken.shutdown(None).await;
+
+    let same = start(&store, OrchestrationRegistry::builder().register("Waits", changed), options("2")).await;
+    tokio::time::sleep(LONG).await;
+    assert_eq!(client.held_instance("i").await.unwrap(), Some(parked), "the same build leaves it parked");
+    same.shutdown(None).await;
+
+    let healed = start(&store, fitting(), options("3")).await;
+    events(&client, "i", 4).await;
+    client.raise_event("i", "second", "2").await.unwrap();
+    assert_eq!(output(&client, "i").await, "1 2");
+    let audit = client.audit_page(None, 10).await.unwrap().unwrap();
+    let actions: Vec<_> = audit.iter().map(|record| record.entry.action.as_str()).collect();
+    assert_eq!(actions, ["instance.unpark", "instance.park"]);
+    healed.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn instance_of_an_unregistered_orchestration_is_parked_instead_of_poisoned() {
+    let store = Arc::new(MemoryProvider::new());
+    let client = Client::new(store.clone());
+    let without =
+        start(&store, OrchestrationRegistry::builder().register("Other", waits), options("1")).await;
+    client.start_orchestration("i", "Waits", "").await.unwrap();
+    let parked = held(&client, "i").await;
+    assert!(parked.hold.kind == HoldKind::Parked && parked.hold.reason.contains("Waits"), "{parked:?}");
+    without.shutdown(None).await;
+    let with = start(&store, fitting(), RuntimeOptions::default()).await;
+    assert!(client.resume_instance("i", "ann", "registered now").await.unwrap());
+    events(&client, "i", 2).await;
+    client.raise_event("i", "first", "1").await.unwrap();
+    events(&client, "i", 4).await;
+    client.raise_event("i", "second", "2").await.unwrap();
+    assert_eq!(output(&client, "i").await, "1 2", "the deliveries before the hold do not poison it");
+    with.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_instance_with_changed_code_fails_instead_of_being_parked_again() {
+    let store = Arc::new(MemoryProvider::new());
+    let client = Client::new(store.clone());
+    let runtime = start(&store, fitting(), options("1")).await;
+    client.start_orchestration("i", "Waits", "").await.unwrap();
+    events(&client, "i", 2).await;
+    runtime.shutdown(None).await;
+    let broken =
+        start(&store, OrchestrationRegistry::builder().register("Waits", changed), options("2")).await;
+    client.raise_event("i", "first", "1").await.unwrap();
+    held(&client, "i").await;
+    client.cancel_instance("i", "enough").await.unwrap();
+    let OrchestrationStatus::Failed { details, .. } = client.wait_for_orchestration("i", LONG).await.unwrap()
+    else {
+        panic!("it fails")
+    };
+    assert!(
+        matches!(details, ErrorDetails::Configuration { .. } | ErrorDetails::Application { .. }),
+        "{details:?}"
+    );
+    broken.shutdown(None).await;
+}

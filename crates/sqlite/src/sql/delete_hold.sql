@@ -1,0 +1,1 @@
+DELETE FROM holds WHERE instance_id = ?1
