@@ -1,6 +1,7 @@
 //! The dispatchers of a runtime: each fetches a turn or an activity, processes it, and commits it or gives it back.
 
 mod activity;
+pub(crate) mod ahead;
 mod backoff;
 mod catch_panic;
 mod commit;
@@ -9,12 +10,14 @@ mod fixture;
 mod history;
 pub(crate) mod lease;
 mod noted;
+pub(crate) mod permits;
 pub(crate) mod retries;
 pub(crate) mod run_ahead;
 pub(crate) mod run_ahead_backoff;
 pub(crate) mod running;
 pub(crate) mod session;
 mod slot;
+pub(crate) mod start;
 mod turn;
 mod undecodable;
 mod unregistered;

@@ -4,6 +4,7 @@ use super::commit::Committing;
 use super::history::{self, InstanceState, LoadError};
 use super::lease::{Kind, Lease};
 use super::slot::{Fetched, Queue, hand_off};
+use super::start::Started;
 use super::undecodable;
 use super::unregistered;
 use super::unregistered_pause::UnregisteredPause;
@@ -29,6 +30,10 @@ pub(crate) struct TurnQueue;
 impl Queue for TurnQueue {
     type Item = FetchedTurn;
 
+    fn kind(&self) -> Kind {
+        Kind::Turn
+    }
+
     fn name(&self) -> &'static str {
         "orchestrations"
     }
@@ -53,24 +58,36 @@ impl Queue for TurnQueue {
         Ok(fetched.map_or(Fetched::Nothing, Fetched::Item))
     }
 
-    async fn process(&self, core: &Arc<Core>, slot: usize, mut fetched: FetchedTurn) {
+    fn hold(&self, core: &Core, fetched: &mut FetchedTurn) -> (Lease, u32) {
         core.metrics.record_orch_dispatcher_items_fetched(1);
+        let token = std::mem::take(&mut fetched.lock_token);
+        let instance = fetched.item.instance.as_str().into();
+        (core.leases.hold(core, Kind::Turn, token, instance), fetched.attempt_count)
+    }
+
+    async fn process(
+        &self,
+        core: &Arc<Core>,
+        mut fetched: FetchedTurn,
+        lease: Lease,
+        started: Started<'_>,
+    ) {
         let since = Stopwatch::start();
         let instance: Arc<str> = fetched.item.instance.as_str().into();
-        let token = std::mem::take(&mut fetched.lock_token);
-        let lease = core.leases.hold(core, Kind::Turn, token, Arc::clone(&instance));
         #[cfg(feature = "test-hooks")]
         if let Some(delay) = crate::test_hooks::get_orch_processing_delay(&instance) {
             tokio::time::sleep(delay).await;
         }
-        let worker_id = format!("orch-{slot}-{}", core.runtime_id);
+        fetched.now_ms = fetched.now_ms.map(|now_ms| now_ms.saturating_add(started.fetched.whole_ms()));
+        let worker_id = format!("orch-{}-{}", started.worker(), core.runtime_id);
         let turn = Turn { core: Arc::clone(core), instance, worker_id, created_at_ms: fetched.created_at_ms };
         let decision = turn.decide(&lease, &mut fetched).await;
+        let only_redelivered = started.code_ended(core);
         let bytes = decision.bytes();
         let finished = async move {
             turn.commit_or_give_back(lease, decision).await;
-            let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-            turn.core.metrics.record_orch_dispatcher_processing_duration(ms);
+            drop(only_redelivered);
+            turn.core.metrics.record_orch_dispatcher_processing_duration(since.whole_ms());
         };
         hand_off(core, self.name(), bytes, Box::pin(finished)).await;
     }
