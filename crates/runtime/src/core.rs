@@ -2,6 +2,7 @@
 
 use crate::builtins::builtins;
 use crate::dispatch::ahead::Ahead;
+use crate::dispatch::eager::EagerBackoff;
 use crate::dispatch::lease::{Kind, Leases};
 use crate::dispatch::permits::Permits;
 use crate::dispatch::retries::Retries;
@@ -9,6 +10,7 @@ use crate::dispatch::run_ahead_backoff::RunAheadBackoff;
 use crate::dispatch::running::RunningActivities;
 use crate::dispatch::session::Sessions;
 use crate::dispatch::start::Gate;
+use crate::dispatch::store_time::StoreTime;
 use crate::dispatch::unregistered_pause::UnregisteredPause;
 use crate::dispatch::warm::WarmCache;
 use crate::instrumented::InstrumentedProvider;
@@ -53,6 +55,8 @@ pub(crate) struct Core {
     pub(crate) gate: Gate,
     /// The permit of the one turn that was delivered before and is not committed yet.
     pub(crate) redelivered_turn: Arc<Semaphore>,
+    pub(crate) store_time: StoreTime,
+    pub(crate) eager_backoff: EagerBackoff,
     pub(crate) running: RunningActivities,
     pub(crate) sessions: Sessions,
     /// Notified when a commit of this runtime has enqueued messages, for stores whose fetch does not wait.
@@ -118,6 +122,8 @@ impl Core {
             gate: Gate::default(),
             redelivered_turn: Arc::new(Semaphore::new(1)),
             warm: WarmCache::new(options.warm_executions, options.warm_bytes),
+            store_time: StoreTime::default(),
+            eager_backoff: EagerBackoff::default(),
             running: RunningActivities::default(),
             sessions: Sessions::new(options.max_sessions_per_runtime),
             turns_waiting: Notify::new(),

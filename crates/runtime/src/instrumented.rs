@@ -180,7 +180,8 @@ impl Provider for InstrumentedProvider {
             abandon_work_noted,
             read_outcome,
             enqueue_within,
-            start_orchestration
+            start_orchestration,
+            start_with_turn
         )
     );
 
@@ -455,5 +456,10 @@ impl Provider for InstrumentedProvider {
             Subject { messages: Some(request.messages.len()), ..Subject::message(&request.start) }
         );
         self.observed(Operation::StartOrchestration, span, self.inner.start_orchestration(request)).await
+    }
+
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<Completion, ProviderError> {
+        let span = span!(self, StartOrchestration, Subject::message(&start));
+        self.observed(Operation::StartOrchestration, span, self.inner.start_with_turn(start, turn)).await
     }
 }

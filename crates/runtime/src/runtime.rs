@@ -1,6 +1,7 @@
 //! Starting and stopping a runtime.
 
 use crate::core::Core;
+use crate::dispatch::eager;
 use crate::dispatch::lease::renew_leases;
 use crate::dispatch::session::manage_sessions;
 use crate::dispatch::{ActivityQueue, TurnQueue, run_slots};
@@ -8,6 +9,7 @@ use crate::gauges::poll_gauges;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
 use crate::options::RuntimeOptions;
 use crate::registry::{ActivityRegistry, OrchestrationRegistry};
+use crate::uncounted::StoreId;
 use outlast_model::{EventKind, WorkItem};
 use outlast_provider::Provider;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -110,6 +112,7 @@ impl Runtime {
             "duroxide runtime ({}) starting with provider {} ({})",
             outlast_model::CONTRACT_VERSION, store.name(), store.version()
         );
+        let store_id = StoreId::of(&store);
         let core = Arc::new(Core::new(store, activities, orchestrations, options, metrics));
         tracing::info!(
             target: "duroxide::runtime",
@@ -117,6 +120,7 @@ impl Runtime {
             "capability filter: executions started under these versions of the contract are run"
         );
         Self::spawn(&core);
+        eager::register(store_id, &core);
         Arc::new(Self {
             stopping: core.stopping.clone(),
             aborted: core.aborted.clone(),

@@ -69,6 +69,7 @@ statements! {
     INSTANCE_INFO = "instance_info",
     INSTANCE_STATS = "instance_stats",
     INSTANCE_TREE = "instance_tree",
+    IS_KNOWN = "is_known",
     IS_RUNNING = "is_running",
     IS_TAKEN = "is_taken",
     KV_CLEAR_DELTA = "kv_clear_delta",

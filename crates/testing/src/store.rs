@@ -163,7 +163,9 @@ impl Provider for ProcessStore {
             abandon_work_noted,
             enqueue_for_orchestrator,
             enqueue_within,
-            start_orchestration
+            start_orchestration,
+            // The default: the story of a test shows the start and the first turn.
+            start_with_turn
         )
     );
 

@@ -30,35 +30,26 @@ impl Process {
 }
 
 /// Runs ordinary instances and one that aborts its process, in new processes until all have ended. Returns the number of aborts.
-async fn aborts_until_all_end(kind: Kind, aborting: &'static str) -> usize {
+async fn aborts_until_all_end(kind: Kind) -> usize {
     let cluster = Cluster::paused(kind).await;
     let process = Arc::new(Process::default());
-    let (of_turn, of_activity) = (Arc::clone(&process), Arc::clone(&process));
-    let functions = calls("Work")
-        .register("AbortsInTurn", move |_: OrchestrationContext, _: String| {
-            of_turn.abort();
-            std::future::pending()
-        })
-        .register("AbortsInActivity", |ctx: OrchestrationContext, _: String| async move {
-            ctx.schedule_activity("Abort", "").await
-        });
+    let of_turn = Arc::clone(&process);
+    let functions = calls("Work").register("Aborts", move |_: OrchestrationContext, _: String| {
+        of_turn.abort();
+        std::future::pending()
+    });
     let work = activities()
-        .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) })
-        .register("Abort", move |_: ActivityContext, _: String| {
-            of_activity.abort();
-            std::future::pending()
-        });
+        .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
     let node = Node::new(functions, work);
     for n in 0..ORDINARY {
         if n == ORDINARY / 2 {
-            cluster.begin("aborting", aborting, "").await;
+            cluster.begin("aborting", "Aborts", "").await;
         }
         cluster.begin(&format!("ordinary-{n}"), "Calls", "").await;
     }
     let all_ended = async {
         match cluster.ended("aborting").await {
-            OrchestrationStatus::Failed { details: ErrorDetails::Poison { .. }, .. } if aborting == "AbortsInTurn" => {}
-            OrchestrationStatus::Failed { .. } if aborting == "AbortsInActivity" => {}
+            OrchestrationStatus::Failed { details: ErrorDetails::Poison { .. }, .. } => {}
             other => panic!("the aborting instance is not poisoned: {other:?}"),
         }
         for n in 0..ORDINARY {
@@ -84,14 +75,7 @@ async fn aborts_until_all_end(kind: Kind, aborting: &'static str) -> usize {
 #[tokio::test(start_paused = true)]
 async fn only_the_orchestration_that_aborts_its_process_is_poisoned() {
     for kind in ALL {
-        assert_eq!(aborts_until_all_end(kind, "AbortsInTurn").await, 10, "{kind:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn only_the_activity_that_aborts_its_process_is_poisoned() {
-    for kind in ALL {
-        assert_eq!(aborts_until_all_end(kind, "AbortsInActivity").await, 10, "{kind:?}");
+        assert_eq!(aborts_until_all_end(kind).await, 10, "{kind:?}");
     }
 }
 

@@ -78,6 +78,7 @@ impl Queue for ActivityQueue {
 
     fn hold(&self, core: &Core, fetched: &mut FetchedWork) -> (Lease, u32) {
         core.metrics.record_worker_dispatcher_items_fetched(1);
+        core.store_time.reported(fetched.now_ms);
         let token = std::mem::take(&mut fetched.lock_token);
         let instance = fetched.item.target_instance().into();
         (core.leases.hold(core, Kind::Activity, token, instance), fetched.attempt_count)

@@ -5,6 +5,7 @@ pub(crate) mod ahead;
 mod backoff;
 mod catch_panic;
 mod commit;
+pub(crate) mod eager;
 #[cfg(test)]
 mod fixture;
 mod history;
@@ -18,6 +19,7 @@ pub(crate) mod running;
 pub(crate) mod session;
 mod slot;
 pub(crate) mod start;
+pub(crate) mod store_time;
 mod turn;
 mod undecodable;
 mod unregistered;

@@ -88,7 +88,7 @@ impl Drop for Closed<'_> {
 /// A turn or activity that may run its code.
 pub(crate) struct Started<'a> {
     permit: Permit<'a>,
-    closed: Option<Closed<'a>>,
+    _closed: Option<Closed<'a>>,
     only_redelivered: Option<OwnedSemaphorePermit>,
     since: Stopwatch,
     kind: Kind,
@@ -165,7 +165,7 @@ pub(super) async fn start<'a>(
         },
         false => None,
     };
-    Start::Now(Started { permit, closed, only_redelivered, since: Stopwatch::start(), kind, fetched })
+    Start::Now(Started { permit, _closed: closed, only_redelivered, since: Stopwatch::start(), kind, fetched })
 }
 
 /// Closes the gate and waits until all unstarted items were given back. `None` if this takes too long or the lease is lost.

@@ -60,6 +60,7 @@ impl Queue for TurnQueue {
 
     fn hold(&self, core: &Core, fetched: &mut FetchedTurn) -> (Lease, u32) {
         core.metrics.record_orch_dispatcher_items_fetched(1);
+        core.store_time.reported(fetched.now_ms);
         let token = std::mem::take(&mut fetched.lock_token);
         let instance = fetched.item.instance.as_str().into();
         (core.leases.hold(core, Kind::Turn, token, instance), fetched.attempt_count)
@@ -117,11 +118,11 @@ pub(super) enum Keep {
     Nothing,
 }
 
-struct Turn {
-    core: Arc<Core>,
-    instance: Arc<str>,
-    worker_id: String,
-    created_at_ms: Option<u64>,
+pub(super) struct Turn {
+    pub(super) core: Arc<Core>,
+    pub(super) instance: Arc<str>,
+    pub(super) worker_id: String,
+    pub(super) created_at_ms: Option<u64>,
 }
 
 /// Why a batch exceeded `max_attempts` deliveries.
@@ -218,7 +219,7 @@ impl Turn {
                 self.fail_admitted(state, fetched, *admitted, details, now_ms).await
             }
             (Admission::Run(admitted), None) => match state.oversized.clone().filter(|_| !admitted.is_new) {
-                None => self.run(lease, state, *admitted, attempts, now_ms),
+                None => self.run(Some(lease), state, *admitted, attempts, now_ms),
                 Some(message) => {
                     let kind = AppErrorKind::OrchestrationFailed;
                     let details = ErrorDetails::Application { kind, message, retryable: false };
@@ -279,10 +280,11 @@ impl Turn {
         TurnDecision::GiveBack { delay, ignore_attempt: false }
     }
 
-    /// Runs the turn in the engine, on the warm execution or on a new one that replays the history.
-    fn run(
+    /// Runs the turn in the engine, on the warm execution or on a new one that replays the history. A first turn that a client runs
+    /// has no lease.
+    pub(super) fn run(
         &self,
-        lease: &Lease,
+        lease: Option<&Lease>,
         state: InstanceState,
         admitted: Admitted,
         attempts: u32,
@@ -327,9 +329,13 @@ impl Turn {
             attempt = attempts,
             worker_id = %self.worker_id
         );
-        lease.set_probe(execution.probe());
+        if let Some(lease) = lease {
+            lease.set_probe(execution.probe());
+        }
         let output = span.in_scope(|| outlast_engine::run(&mut execution, input));
-        lease.clear_probe();
+        if let Some(lease) = lease {
+            lease.clear_probe();
+        }
         TurnDecision::Commit { output: Box::new(output), keep: Keep::Execution(execution) }
     }
 

@@ -127,6 +127,11 @@ impl WarmCache {
         Some((execution, announced))
     }
 
+    /// Whether the cache has an entry of the instance, at any position.
+    pub(crate) fn knows(&self, instance: &str) -> bool {
+        self.lock().entries.contains_key(instance)
+    }
+
     /// Waits until the commit of the instance that is in progress is answered. `None` if this takes too long.
     pub(crate) async fn wait_for_commit(&self, instance: &str) -> Option<()> {
         // The commit that scheduled the activity is answered within this time; no other commit needs to be waited for.

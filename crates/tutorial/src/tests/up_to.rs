@@ -71,6 +71,7 @@ impl Provider for UpTo {
             read_outcome,
             enqueue_within,
             start_orchestration,
+            start_with_turn,
             watch_instance
         )
     );
