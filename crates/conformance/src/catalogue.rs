@@ -166,10 +166,11 @@ fn needs(category: &str, name: &str) -> Needs {
 mod callable {
     pub(super) use crate::{
         atomicity, bad_input, batch_fetch, bulk_deletion, cancellation, capability_filtering, custom_status,
-        dead_letters, deletion, dropped_fetch, eager_start, error_handling, families, fencing, instance_creation,
-        instance_locking, kv_store, leases, listing, lock_expiration, management, message_bound,
-        message_order, multi_execution, noted_failures, orphans, outcome, pending, poison_message, prune,
-        queue_semantics, run_ahead, sessions, start_policy, tag_filtering, traps, waiting, warm_fetch,
+        dead_letters, deletion, dropped_fetch, eager_start, error_handling, families, fencing,
+        instance_creation, instance_locking, kv_store, leases, listing, lock_expiration, management,
+        message_bound, message_order, multi_execution, noted_failures, orphans, outcome, pending,
+        poison_message, prune, queue_semantics, run_ahead, sessions, start_policy, tag_filtering, traps,
+        waiting, warm_fetch,
     };
 
     /// One of these takes a stamp as well: it is checked with both that change the rules.

@@ -11,7 +11,8 @@ const ID: &str = "eager";
 /// The time of the store, if the store reports it.
 async fn time_of(provider: &dyn Provider) -> u64 {
     enqueue(provider, start_item("clock")).await;
-    let request = TurnRequest { lock_timeout: LONG, poll_timeout: NO_WAIT, filter: None, with_history: false };
+    let request =
+        TurnRequest { lock_timeout: LONG, poll_timeout: NO_WAIT, filter: None, with_history: false };
     let fetched = provider.fetch_turn(request).await.unwrap().expect("a start waits");
     fetched.now_ms.unwrap_or(0)
 }
@@ -76,7 +77,8 @@ pub async fn an_instance_continues_after_an_eager_start(factory: &dyn ProviderFa
     if let Completion::WithTurn { at_ms } = completion {
         let (_, token, _) = must_fetch_activity(provider, LONG).await;
         provider.ack_work_item(&token, Some(completed(ID, 2))).await.unwrap();
-        let request = TurnRequest { lock_timeout: LONG, poll_timeout: NO_WAIT, filter: None, with_history: true };
+        let request =
+            TurnRequest { lock_timeout: LONG, poll_timeout: NO_WAIT, filter: None, with_history: true };
         let fetched = provider.fetch_turn(request).await.unwrap().expect("the outcome waits");
         assert_eq!(fetched.item.messages, [completed(ID, 2)]);
         assert_eq!((fetched.item.execution_id, event_ids(&fetched.item.history)), (1, vec![1, 2, 3]));
@@ -84,7 +86,11 @@ pub async fn an_instance_continues_after_an_eager_start(factory: &dyn ProviderFa
             assert_eq!(created_at_ms, at_ms, "the answer has the time of the creation");
         }
         let ends = event(ID, 4, completed_kind("done"));
-        Turn::new(&fetched.lock_token).event(ends).metadata(status("Completed", "done")).commit(provider).await;
+        Turn::new(&fetched.lock_token)
+            .event(ends)
+            .metadata(status("Completed", "done"))
+            .commit(provider)
+            .await;
         operator(provider).sees_current(ID, 1, "Completed", Some("done")).await;
     }
 }
@@ -125,7 +131,9 @@ pub async fn the_turn_of_an_instance_that_exists_is_not_stored(factory: &dyn Pro
 
 /// A first turn overtakes no message: one that was sent before the start, a start, or a delayed message.
 pub async fn a_first_turn_overtakes_no_message(factory: &dyn ProviderFactory) {
-    for (message, delay) in [(queue_message(ID, "q", ""), None), (start_item(ID), None), (raised(ID, "e", ""), Some(LONG))] {
+    for (message, delay) in
+        [(queue_message(ID, "q", ""), None), (start_item(ID), None), (raised(ID, "e", ""), Some(LONG))]
+    {
         let provider = &*factory.create_provider().await;
         let now_ms = time_of(provider).await;
         provider.enqueue_for_orchestrator(message.clone(), delay).await.unwrap();

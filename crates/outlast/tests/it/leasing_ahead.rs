@@ -94,7 +94,8 @@ pub(crate) async fn an_idle_node_gets_unstarted_activities(kind: Kind) {
     let cluster = Cluster::real(kind).await;
     let idle_store = cluster.other_process().await;
     let (held, mut begun) = Held::new();
-    let work = activities().register("Quick", |_: ActivityContext, _: String| async move { Ok(String::new()) });
+    let work =
+        activities().register("Quick", |_: ActivityContext, _: String| async move { Ok(String::new()) });
     let functions = orchestrations()
         .register("Quick", |ctx: OrchestrationContext, input: String| fan_out(ctx, "Quick", input))
         .register("Held", |ctx: OrchestrationContext, input: String| fan_out(ctx, "Held", input));

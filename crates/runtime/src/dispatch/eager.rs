@@ -124,10 +124,8 @@ impl FirstTurn {
     /// Stores the start and the turn, or the start alone.
     async fn commit(self, store: &Arc<dyn Provider>, start: WorkItem) -> Result<(), ProviderError> {
         let Self { core, instance, worker_id, execution, report, turn } = self;
-        let position = Position {
-            execution_id: turn.commit.execution_id,
-            last_event_id: execution.last_event_id(),
-        };
+        let position =
+            Position { execution_id: turn.commit.execution_id, last_event_id: execution.last_event_id() };
         let announced = core.warm.announce(&instance, position, None);
         let summary = CommitSummary::of(&turn.commit);
         core.retries.announce(&instance, &report);

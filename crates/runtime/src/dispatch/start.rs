@@ -165,7 +165,14 @@ pub(super) async fn start<'a>(
         },
         false => None,
     };
-    Start::Now(Started { permit, _closed: closed, only_redelivered, since: Stopwatch::start(), kind, fetched })
+    Start::Now(Started {
+        permit,
+        _closed: closed,
+        only_redelivered,
+        since: Stopwatch::start(),
+        kind,
+        fetched,
+    })
 }
 
 /// Closes the gate and waits until all unstarted items were given back. `None` if this takes too long or the lease is lost.

@@ -38,7 +38,11 @@ mod tests {
         assert_eq!(time.now_ms(), None);
         time.reported(Some(500));
         tokio::time::advance(Duration::from_micros(2_900)).await;
-        assert_eq!(time.now_ms(), Some(502), "rounded down: the store must not take the turn for one of the future");
+        assert_eq!(
+            time.now_ms(),
+            Some(502),
+            "rounded down: the store must not take the turn for one of the future"
+        );
         time.reported(Some(400));
         assert_eq!(time.now_ms(), Some(400), "the clock of the store was set back");
     }

@@ -66,13 +66,7 @@ impl Queue for TurnQueue {
         (core.leases.hold(core, Kind::Turn, token, instance), fetched.attempt_count)
     }
 
-    async fn process(
-        &self,
-        core: &Arc<Core>,
-        mut fetched: FetchedTurn,
-        lease: Lease,
-        started: Started<'_>,
-    ) {
+    async fn process(&self, core: &Arc<Core>, mut fetched: FetchedTurn, lease: Lease, started: Started<'_>) {
         let since = Stopwatch::start();
         let instance: Arc<str> = fetched.item.instance.as_str().into();
         #[cfg(feature = "test-hooks")]

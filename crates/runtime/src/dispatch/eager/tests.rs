@@ -36,7 +36,8 @@ async fn a_start_commits_its_first_turn_and_keeps_the_execution_warm() {
     let fetched = core.store.fetch_work_item(SECOND, Duration::ZERO, None, &TagFilter::default()).await;
     assert!(fetched.unwrap().is_some(), "the activity is scheduled");
     assert!(core.warm.knows("i"));
-    let created_at = core.store.as_management_capability().unwrap().get_instance_info("i").await.unwrap().created_at;
+    let created_at =
+        core.store.as_management_capability().unwrap().get_instance_info("i").await.unwrap().created_at;
     assert!(matches!(core.warm.take("i", position, Some(created_at)), Lookup::Found(_)));
 }
 
