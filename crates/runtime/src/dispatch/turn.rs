@@ -73,7 +73,6 @@ impl Queue for TurnQueue {
         if let Some(delay) = crate::test_hooks::get_orch_processing_delay(&instance) {
             tokio::time::sleep(delay).await;
         }
-        fetched.now_ms = fetched.now_ms.map(|now_ms| now_ms.saturating_add(started.fetched.whole_ms()));
         let worker_id = format!("orch-{}-{}", started.worker(), core.runtime_id);
         let turn = Turn { core: Arc::clone(core), instance, worker_id, created_at_ms: fetched.created_at_ms };
         let decision = turn.decide(&lease, &mut fetched).await;
