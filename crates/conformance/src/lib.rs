@@ -69,6 +69,8 @@ pub mod deletion;
 #[cfg(feature = "validations")]
 pub mod dropped_fetch;
 #[cfg(feature = "validations")]
+pub mod eager_start;
+#[cfg(feature = "validations")]
 mod error_handling;
 #[cfg(feature = "validations")]
 pub mod families;

@@ -1,11 +1,13 @@
-//! Completions of activities that carry the turn that follows: run-ahead turns.
+//! Completions of activities and starts of instances that carry the turn that follows: run-ahead turns and first turns.
 
 use crate::activity::check_completion;
-use crate::commit::{ACK, Commit};
-use crate::rules::{CommitRules, HoldRules};
+use crate::commit::{ACK, Commit, check_messages};
+use crate::rules::{CommitRules, HoldRules, StartRules};
 use crate::state::State;
 use outlast_provider::model::WorkItem;
 use outlast_provider::{Completion, ProviderError, TurnAhead};
+
+const START: &str = "start_with_turn";
 
 impl State {
     /// Completes the activity and commits the turn in one step if the instance has not changed since the turn ran. Otherwise
@@ -35,6 +37,30 @@ impl State {
         }
         rules.check_new_events(self, ACK, &instance, turn.execution_id, &turn.delta)?;
         rules.complete_ahead(self, token, now)?;
+        self.apply_turn(&instance, turn, now)?;
+        Ok(Completion::WithTurn { at_ms: now })
+    }
+
+    /// Starts an instance and commits its first turn in one step if the store knows nothing of the instance. Otherwise the start
+    /// is queued as a message.
+    pub(crate) fn start_with_turn(
+        &mut self,
+        start: &WorkItem,
+        ahead: TurnAhead,
+        now: u64,
+    ) -> Result<Completion, ProviderError> {
+        let rules = self.rules;
+        let instance = start.target_instance().to_string();
+        let follows = ahead.after_event_id == 0 && rules.ahead_is_timely(ahead.is_of_now(now));
+        let turn = Commit::from(ahead.commit);
+        check_messages(START, std::slice::from_ref(start))?;
+        turn.check(&instance, rules)?;
+        if !follows || !rules.is_unknown(self, &instance) {
+            rules.enqueue(self, start, None, now)?;
+            rules.refuse_first_turn(self, &instance, turn, now)?;
+            return Ok(Completion::Queued);
+        }
+        rules.check_new_events(self, ACK, &instance, turn.execution_id, &turn.delta)?;
         self.apply_turn(&instance, turn, now)?;
         Ok(Completion::WithTurn { at_ms: now })
     }

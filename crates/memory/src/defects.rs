@@ -57,6 +57,10 @@ defects! {
     AheadSkipsFence = "",
     /// A run-ahead turn is committed although the instance has changed.
     AheadIgnoresPosition = "",
+    /// The first turn of an instance is committed with its start although messages wait for the instance.
+    StartTurnIgnoresMessages = "",
+    /// The first turn of an instance is kept although its start is queued.
+    RefusedStartKeepsTurn = "",
     /// A run-ahead turn is committed although it ran by another clock.
     AheadIgnoresTime = "",
     /// A run-ahead turn is committed although older messages wait.

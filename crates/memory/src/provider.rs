@@ -378,6 +378,15 @@ impl Provider for MemoryProvider {
         self.change(|state, now| state.start(&request, now))
     }
 
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<Completion, ProviderError> {
+        let ended = turn.commit.metadata.execution_status().is_some_and(ExecutionStatus::ends_instance);
+        let completed = self.change(|state, now| state.start_with_turn(&start, turn, now))?;
+        if matches!(completed, Completion::WithTurn { .. }) {
+            self.watches.committed(start.target_instance(), ended);
+        }
+        Ok(completed)
+    }
+
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
         Some(self.watches.watch(instance, interest))
     }

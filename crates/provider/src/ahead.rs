@@ -1,12 +1,12 @@
-//! Completions of activities that carry the turn that follows.
+//! Completions of activities and starts of instances that carry the turn that follows.
 
 use outlast_model::TurnCommit;
 
-/// A turn that a runtime ran before the outcome of its activity was stored. The runtime holds the execution in memory, and the
+/// A turn that a runtime ran before the outcome of its activity, or the start of its instance, was stored. The runtime holds the execution in memory, and the
 /// store commits the turn only if the instance has not changed since.
 #[derive(Debug, Clone)]
 pub struct TurnAhead {
-    /// The last event of the execution when the turn was run.
+    /// The last event of the execution when the turn was run; 0 for the first turn of an instance.
     pub after_event_id: u64,
     /// The time of the turn, in the caller's estimate of the store's time. The timers of the turn count from it. See
     /// [`TurnAhead::is_of_now`].
@@ -24,7 +24,8 @@ impl TurnAhead {
     }
 }
 
-/// The result of [`Provider::complete_with_turn`](crate::Provider::complete_with_turn).
+/// The result of [`Provider::complete_with_turn`](crate::Provider::complete_with_turn) and
+/// [`Provider::start_with_turn`](crate::Provider::start_with_turn).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
     /// The turn is committed, at this time of the store.
@@ -32,8 +33,8 @@ pub enum Completion {
         /// The time of the commit.
         at_ms: u64,
     },
-    /// The outcome waits for a turn, as after [`Provider::ack_work_item`](crate::Provider::ack_work_item). Nothing of the
-    /// turn was written.
+    /// The outcome or the start waits for a turn, as after [`Provider::ack_work_item`](crate::Provider::ack_work_item) or
+    /// [`Provider::enqueue_for_orchestrator`](crate::Provider::enqueue_for_orchestrator). Nothing of the turn was written.
     Queued,
 }
 

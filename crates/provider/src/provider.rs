@@ -333,6 +333,17 @@ pub trait Provider: Any + Send + Sync {
         Ok(outcome)
     }
 
+    /// Enqueues the start of a root instance as [`Provider::enqueue_for_orchestrator`] does. If the store knows nothing of the
+    /// instance, it commits the first turn of the instance in the same step instead, as if it had delivered the start: the start is
+    /// not enqueued. The store knows nothing of the instance if it has no row, event, message and lease of it, not even an orphan or
+    /// a delayed message; [`TurnAhead::after_event_id`] is 0, and [`TurnAhead::is_of_now`] accepts the turn.
+    ///
+    /// The default always enqueues the start.
+    async fn start_with_turn(&self, start: WorkItem, _turn: TurnAhead) -> Result<Completion, ProviderError> {
+        self.enqueue_for_orchestrator(start, None).await?;
+        Ok(Completion::Queued)
+    }
+
     /// Watches an instance from this call on: the future resolves after the next commit through this store object that meets
     /// the interest, once that commit is durable. It may also resolve without a commit, so the caller reads the instance again
     /// unless the future returned the outcome. A caller that watches first, then reads, then waits misses no commit.

@@ -1,11 +1,16 @@
 //! The state that all tasks of a runtime share.
 
 use crate::builtins::builtins;
+use crate::dispatch::ahead::Ahead;
+use crate::dispatch::eager::EagerBackoff;
 use crate::dispatch::lease::{Kind, Leases};
+use crate::dispatch::permits::Permits;
 use crate::dispatch::retries::Retries;
 use crate::dispatch::run_ahead_backoff::RunAheadBackoff;
 use crate::dispatch::running::RunningActivities;
 use crate::dispatch::session::Sessions;
+use crate::dispatch::start::Gate;
+use crate::dispatch::store_time::StoreTime;
 use crate::dispatch::unregistered_pause::UnregisteredPause;
 use crate::dispatch::warm::WarmCache;
 use crate::instrumented::InstrumentedProvider;
@@ -42,6 +47,16 @@ pub(crate) struct Core {
     small_commits: Arc<Semaphore>,
     /// Permits for large commits in progress. A store may delay large commits, and small commits do not wait behind them.
     large_commits: Arc<Semaphore>,
+    turn_permits: Permits,
+    activity_permits: Permits,
+    turns_ahead: Ahead,
+    activities_ahead: Ahead,
+    /// The leased items that have not started.
+    pub(crate) gate: Gate,
+    /// The permit of the one turn that was delivered before and is not committed yet.
+    pub(crate) redelivered_turn: Arc<Semaphore>,
+    pub(crate) store_time: StoreTime,
+    pub(crate) eager_backoff: EagerBackoff,
     pub(crate) running: RunningActivities,
     pub(crate) sessions: Sessions,
     /// Notified when a commit of this runtime has enqueued messages, for stores whose fetch does not wait.
@@ -100,7 +115,15 @@ impl Core {
             retries: Retries::default(),
             small_commits: Arc::new(Semaphore::new(MAX_COMMITS)),
             large_commits: Arc::new(Semaphore::new(MAX_COMMITS)),
+            turn_permits: Permits::new(options.orchestration_concurrency),
+            activity_permits: Permits::new(options.worker_concurrency),
+            turns_ahead: Ahead::new(options.orchestration_concurrency, options.max_attempts),
+            activities_ahead: Ahead::new(options.worker_concurrency, options.max_attempts),
+            gate: Gate::default(),
+            redelivered_turn: Arc::new(Semaphore::new(1)),
             warm: WarmCache::new(options.warm_executions, options.warm_bytes),
+            store_time: StoreTime::default(),
+            eager_backoff: EagerBackoff::default(),
             running: RunningActivities::default(),
             sessions: Sessions::new(options.max_sessions_per_runtime),
             turns_waiting: Notify::new(),
@@ -114,6 +137,29 @@ impl Core {
             slots: TaskTracker::new(),
             helpers: TaskTracker::new(),
             options,
+        }
+    }
+
+    /// Sets both concurrency options of a core without tasks.
+    #[cfg(test)]
+    pub(crate) fn set_concurrency(&mut self, permits: usize) {
+        (self.turn_permits, self.activity_permits) = (Permits::new(permits), Permits::new(permits));
+        (self.turns_ahead, self.activities_ahead) = (Ahead::new(permits, 10), Ahead::new(permits, 10));
+    }
+
+    /// The permits to run turns or activities.
+    pub(crate) fn permits(&self, kind: Kind) -> &Permits {
+        match kind {
+            Kind::Turn => &self.turn_permits,
+            Kind::Activity => &self.activity_permits,
+        }
+    }
+
+    /// The slots that lease turns or activities.
+    pub(crate) fn ahead(&self, kind: Kind) -> &Ahead {
+        match kind {
+            Kind::Turn => &self.turns_ahead,
+            Kind::Activity => &self.activities_ahead,
         }
     }
 

@@ -181,7 +181,8 @@ impl Provider for InstrumentedProvider {
             hold_turn,
             read_outcome,
             enqueue_within,
-            start_orchestration
+            start_orchestration,
+            start_with_turn
         )
     );
 
@@ -462,5 +463,10 @@ impl Provider for InstrumentedProvider {
             Subject { messages: Some(request.messages.len()), ..Subject::message(&request.start) }
         );
         self.observed(Operation::StartOrchestration, span, self.inner.start_orchestration(request)).await
+    }
+
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<Completion, ProviderError> {
+        let span = span!(self, StartOrchestration, Subject::message(&start));
+        self.observed(Operation::StartOrchestration, span, self.inner.start_with_turn(start, turn)).await
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::check::{Build, answer_and_exit};
 use crate::core::Core;
+use crate::dispatch::eager;
 use crate::dispatch::lease::renew_leases;
 use crate::dispatch::park::release_parked;
 use crate::dispatch::session::manage_sessions;
@@ -10,6 +11,7 @@ use crate::gauges::poll_gauges;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
 use crate::options::{OnMisfit, RuntimeOptions};
 use crate::registry::{ActivityRegistry, OrchestrationRegistry};
+use crate::uncounted::StoreId;
 use outlast_model::{EventKind, WorkItem};
 use outlast_provider::Provider;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -113,6 +115,7 @@ impl Runtime {
             "duroxide runtime ({}) starting with provider {} ({})",
             outlast_model::CONTRACT_VERSION, store.name(), store.version()
         );
+        let store_id = StoreId::of(&store);
         let core = Arc::new(Core::new(store, activities, orchestrations, options, metrics));
         tracing::info!(
             target: "duroxide::runtime",
@@ -120,6 +123,7 @@ impl Runtime {
             "capability filter: executions started under these versions of the contract are run"
         );
         Self::spawn(&core);
+        eager::register(store_id, &core);
         Arc::new(Self {
             stopping: core.stopping.clone(),
             aborted: core.aborted.clone(),

@@ -119,6 +119,7 @@ impl Provider for Mirror {
             enqueue_within,
             enqueue_for_worker,
             start_orchestration,
+            start_with_turn,
             append_with_execution,
             read,
             read_with_execution,
@@ -307,6 +308,11 @@ impl Provider for Mirror {
     async fn start_orchestration(&self, request: StartRequest) -> Answer<StartOutcome> {
         let expected = self.model.start_orchestration(request.clone()).await;
         self.same("start_orchestration", self.store.start_orchestration(request).await, &expected)
+    }
+
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Answer<Completion> {
+        let expected = self.model.start_with_turn(start.clone(), turn.clone()).await;
+        self.same("start_with_turn", self.store.start_with_turn(start, turn).await, &expected)
     }
 
     async fn append_with_execution(&self, instance: &str, execution: u64, events: Vec<Event>) -> Answer<()> {

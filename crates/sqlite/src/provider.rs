@@ -12,7 +12,7 @@ use crate::leased::{self, Abandon, Guarded, RawTurn, Renew};
 use crate::message::{Enqueue, EnqueueWithin};
 use crate::park::{Ask, Fetch};
 use crate::session::RenewSessions;
-use crate::start::StartPlan;
+use crate::start::{StartPlan, StartWithTurn};
 use crate::url::{self, Location};
 use crate::{SqliteError, SqliteOptions, activity, commit, history, hold, kv, message, session, start};
 use async_trait::async_trait;
@@ -420,6 +420,21 @@ impl Provider for SqliteProvider {
         let bytes = plan.messages.iter().chain([&plan.start]).map(|row| row.work_item.len()).sum();
         let info = CallInfo::message(START, &plan.start).bytes(bytes);
         self.write(info, plan, start::start).await
+    }
+
+    async fn start_with_turn(&self, start: WorkItem, mut turn: TurnAhead) -> Answer<Completion> {
+        const START: &str = "start_with_turn";
+        let row = message_row(START, &start)?;
+        let plan = CommitPlan::of(std::mem::take(&mut turn.commit))?;
+        let info = CallInfo::message(START, &row).bytes(row.work_item.len() + plan.bytes());
+        let watches = self.watches();
+        let resolve_watches = move |call: &StartWithTurn, completed: &Completion| {
+            if matches!(completed, Completion::WithTurn { .. }) {
+                watches.committed(&call.start.instance_id, call.plan.ends_instance());
+            }
+        };
+        let call = StartWithTurn { start: row, ahead: turn, plan };
+        self.write_then(info, call, start::start_with_turn, resolve_watches).await
     }
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {

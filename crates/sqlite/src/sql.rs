@@ -79,6 +79,7 @@ statements! {
     INSTANCE_STATS = "instance_stats",
     INSTANCE_TREE = "instance_tree",
     IS_CANCELLED = "is_cancelled",
+    IS_KNOWN = "is_known",
     IS_RUNNING = "is_running",
     IS_TAKEN = "is_taken",
     KV_CLEAR_DELTA = "kv_clear_delta",

@@ -1,11 +1,13 @@
 //! Starts of instances with a policy.
 
+use crate::commit::store_plan;
 use crate::db::{Result, stored_text, stored_time};
+use crate::leased::TurnFacts;
 use crate::message::{self, begins_an_execution};
 use crate::transaction::Transaction;
 use crate::{history, sql};
-use outlast_provider::{StartOutcome, StartPolicy};
-use outlast_provider_kit::MessageRow;
+use outlast_provider::{Completion, StartOutcome, StartPolicy, TurnAhead};
+use outlast_provider_kit::{CommitPlan, MessageRow, TurnAtFetch};
 use std::time::Duration;
 
 /// A start with its rows.
@@ -38,6 +40,29 @@ pub(crate) fn start(tx: &mut Transaction<'_>, plan: &StartPlan) -> Result<StartO
         }
     }
     Ok(outcome)
+}
+
+/// A start with the first turn of its instance.
+pub(crate) struct StartWithTurn {
+    pub(crate) start: MessageRow,
+    pub(crate) ahead: TurnAhead,
+    /// The commit of the first turn.
+    pub(crate) plan: CommitPlan,
+}
+
+/// Commits the first turn of an instance that the store does not know; otherwise stores the start as a message.
+pub(crate) fn start_with_turn(tx: &mut Transaction<'_>, call: &StartWithTurn) -> Result<Completion> {
+    let StartWithTurn { start, ahead, plan } = call;
+    let instance = start.instance_id.as_str();
+    let follows = ahead.after_event_id == 0 && ahead.is_of_now(tx.now);
+    if !follows || tx.db.one(sql::IS_KNOWN, [instance], |row| row.get(0))?.unwrap_or(true) {
+        message::store(tx, start, None)?;
+        return Ok(Completion::Queued);
+    }
+    let at_fetch = TurnAtFetch { current_execution: 0, messages: 0, is_partial: false, instance };
+    let facts = TurnFacts { kv_changed: false, external_bytes: 0, covered_until: None, at_fetch };
+    store_plan(tx, facts, plan)?;
+    Ok(Completion::WithTurn { at_ms: tx.now })
 }
 
 /// Whether a row with this instance id exists, or a start of the instance waits.

@@ -165,7 +165,9 @@ impl Provider for ProcessStore {
             hold_turn,
             enqueue_for_orchestrator,
             enqueue_within,
-            start_orchestration
+            start_orchestration,
+            // The default: the story of a test shows the start and the first turn.
+            start_with_turn
         )
     );
 

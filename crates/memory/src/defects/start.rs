@@ -1,6 +1,7 @@
 //! Broken starts.
 
 use super::{Defect, Rules};
+use crate::commit::Commit;
 use crate::rules::{Contract, StartRules};
 use crate::state::State;
 use outlast_provider::ProviderError;
@@ -27,6 +28,28 @@ impl StartRules for Rules {
 
     fn is_taken(&self, state: &State, instance: &str) -> bool {
         self.defect != Some(Defect::StartPolicyIgnored) && Contract.is_taken(state, instance)
+    }
+
+    fn is_unknown(&self, state: &State, instance: &str) -> bool {
+        match self.defect {
+            Some(Defect::StartTurnIgnoresMessages) => !state.instances.contains_key(instance),
+            _ => Contract.is_unknown(state, instance),
+        }
+    }
+
+    fn refuse_first_turn(
+        &self,
+        state: &mut State,
+        instance: &str,
+        turn: Commit,
+        now: u64,
+    ) -> Result<(), ProviderError> {
+        match self.defect {
+            Some(Defect::RefusedStartKeepsTurn) if !state.instances.contains_key(instance) => {
+                state.apply_turn(instance, turn, now)
+            }
+            _ => Contract.refuse_first_turn(state, instance, turn, now),
+        }
     }
 
     fn outcome_execution(&self, state: &State, instance: &str) -> u64 {

@@ -1,6 +1,6 @@
 //! Starts, and messages from outside of a turn.
 
-use crate::commit::visible_at;
+use crate::commit::{Commit, visible_at};
 use crate::state::State;
 use outlast_provider::ProviderError;
 use outlast_provider::model::WorkItem;
@@ -24,6 +24,24 @@ pub(crate) trait StartRules {
             || state.executions.contains_key(instance)
             || state.last_event_id(instance, 1) > 0
             || state.start_due(instance).is_some()
+    }
+
+    /// A first turn is committed with its start only if the store has no row, event, message and lease of the instance.
+    fn is_unknown(&self, state: &State, instance: &str) -> bool {
+        !self.is_taken(state, instance)
+            && !state.leases.contains_key(instance)
+            && state.messages.of_instance(instance, |_| true).is_empty()
+    }
+
+    /// Nothing of a first turn is stored if its start is queued.
+    fn refuse_first_turn(
+        &self,
+        _state: &mut State,
+        _instance: &str,
+        _turn: Commit,
+        _now: u64,
+    ) -> Result<(), ProviderError> {
+        Ok(())
     }
 
     /// The outcome of an instance is that of its newest execution.

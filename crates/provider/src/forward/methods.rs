@@ -40,6 +40,7 @@ macro_rules! __forward_method {
     (read_outcome [read_outcome $($rest:ident)*] $target:tt) => {};
     (enqueue_within [enqueue_within $($rest:ident)*] $target:tt) => {};
     (start_orchestration [start_orchestration $($rest:ident)*] $target:tt) => {};
+    (start_with_turn [start_with_turn $($rest:ident)*] $target:tt) => {};
     (list_instances [list_instances $($rest:ident)*] $target:tt) => {};
     (list_instances_by_status [list_instances_by_status $($rest:ident)*] $target:tt) => {};
     (list_executions [list_executions $($rest:ident)*] $target:tt) => {};
@@ -294,6 +295,12 @@ macro_rules! __forward_method {
         $crate::__forward_async!($target Provider start_orchestration [] (
             request: $crate::StartRequest
         ) -> $crate::StartOutcome);
+    };
+    (start_with_turn [] $target:tt) => {
+        $crate::__forward_async!($target Provider start_with_turn [] (
+            start: $crate::WorkItem,
+            turn: $crate::TurnAhead
+        ) -> $crate::Completion);
     };
     // Methods of `ProviderAdmin`.
     (list_instances [] $target:tt) => {

@@ -1,6 +1,7 @@
 //! Starting instances.
 
 use super::{Client, ClientError};
+use crate::dispatch::eager;
 use outlast_model::{INITIAL_EXECUTION_ID, WorkItem};
 use serde::Serialize;
 
@@ -9,6 +10,9 @@ impl Client {
     ///
     /// If an instance with this id exists, the runtime ignores this start; the call still returns `Ok`. Use
     /// [`Client::start_request`] to learn whether the instance existed. The client does not check whether a runtime has the orchestration.
+    ///
+    /// If a runtime of this process uses the same store object, this call may run the first turn of the instance: the store then
+    /// commits start and turn in one step.
     ///
     /// Cancellation safety: when the future is dropped, the start is stored or it is not.
     ///
@@ -73,7 +77,7 @@ impl Client {
         input: String,
     ) -> Result<(), ClientError> {
         let start = self.start_item(instance, orchestration, version, input)?;
-        Ok(self.store.enqueue_for_orchestrator(start, None).await?)
+        Ok(eager::start(&self.store, self.store_id, start).await?)
     }
 
     /// Checks the arguments and builds the start message of a root instance.

@@ -13,6 +13,7 @@ use super::lease::{Kind, Lease};
 use super::noted;
 use super::run_ahead;
 use super::slot::{Fetched, Queue, hand_off};
+use super::start::Started;
 use super::unregistered;
 use super::unregistered_pause::UnregisteredPause;
 use crate::activity_context::{ActivityContext, ActivityIdentity};
@@ -33,6 +34,10 @@ pub(crate) struct ActivityQueue;
 impl Queue for ActivityQueue {
     type Item = FetchedWork;
 
+    fn kind(&self) -> Kind {
+        Kind::Activity
+    }
+
     fn name(&self) -> &'static str {
         "activities"
     }
@@ -47,7 +52,9 @@ impl Queue for ActivityQueue {
 
     async fn fetch(&self, core: &Core, slot: usize) -> Result<Fetched<FetchedWork>, ProviderError> {
         let freed = core.sessions.freed.notified();
-        let has_room = core.sessions.has_room();
+        // An activity of a session is not leased ahead: the session would stay here while other nodes are idle.
+        let is_permanent = core.ahead(Kind::Activity).is_permanent(slot);
+        let has_room = is_permanent && core.sessions.has_room();
         let session = SessionFetchConfig {
             owner_id: core.session_owner(slot),
             lock_timeout: core.options.session_lock_timeout,
@@ -65,16 +72,21 @@ impl Queue for ActivityQueue {
                 Ok(fetched?.pop().map_or(Fetched::Nothing, Fetched::Item))
             }
             // The parked fetch accepts no new sessions, and the limit of sessions is no longer reached.
-            () = freed, if !has_room => Ok(Fetched::Outdated),
+            () = freed, if is_permanent && !has_room => Ok(Fetched::Outdated),
         }
     }
 
-    async fn process(&self, core: &Arc<Core>, slot: usize, fetched: FetchedWork) {
+    fn hold(&self, core: &Core, fetched: &mut FetchedWork) -> (Lease, u32) {
         core.metrics.record_worker_dispatcher_items_fetched(1);
-        let since = Stopwatch::start();
-        let FetchedWork { item, lock_token, attempt_count, notes, orchestration, now_ms } = fetched;
+        core.store_time.reported(fetched.now_ms);
+        let token = std::mem::take(&mut fetched.lock_token);
+        let instance = fetched.item.target_instance().into();
+        (core.leases.hold(core, Kind::Activity, token, instance), fetched.attempt_count)
+    }
+
+    async fn process(&self, core: &Arc<Core>, fetched: FetchedWork, lease: Lease, started: Started<'_>) {
+        let FetchedWork { item, lock_token: _, attempt_count, notes, orchestration, now_ms } = fetched;
         let instance: Arc<str> = item.target_instance().into();
-        let lease = core.leases.hold(core, Kind::Activity, lock_token, Arc::clone(&instance));
         let WorkItem::ActivityExecute { instance: _, execution_id, id, name, input, session_id, tag } = item
         else {
             tracing::error!(target: "duroxide::runtime", instance_id = %instance, kind = item.kind_name(), "not an activity; it stays in the worker queue");
@@ -82,7 +94,7 @@ impl Queue for ActivityQueue {
         };
         let delivery = Delivery {
             core: Arc::clone(core),
-            slot,
+            worker: started.worker(),
             instance,
             execution_id,
             id,
@@ -91,16 +103,16 @@ impl Queue for ActivityQueue {
             tag,
             attempt_count,
             notes,
-            fetched_at: now_ms.map(|now_ms| (now_ms, since)),
+            fetched_at: now_ms.map(|now_ms| (now_ms, started.fetched)),
         };
-        delivery.process(lease, input, orchestration).await;
+        delivery.process(lease, started, input, orchestration).await;
     }
 }
 
 /// One delivery of an activity to a slot.
 struct Delivery {
     core: Arc<Core>,
-    slot: usize,
+    worker: usize,
     instance: Arc<str>,
     execution_id: u64,
     id: u64,
@@ -125,7 +137,13 @@ const GIVE_BACK_DELAY: Duration = Duration::from_millis(100);
 impl Delivery {
     /// Runs the activity and hands its outcome off to be committed. Poisons the activity if it was delivered too often, and gives
     /// it back if its handler is not registered or its session would exceed the limit of sessions.
-    async fn process(self, lease: Lease, input: String, orchestration: Option<(String, String)>) {
+    async fn process(
+        self,
+        lease: Lease,
+        started: Started<'_>,
+        input: String,
+        orchestration: Option<(String, String)>,
+    ) {
         let core = &Arc::clone(&self.core);
         if self.attempt_count > core.options.max_attempts {
             return self.poison(lease).await;
@@ -142,7 +160,7 @@ impl Delivery {
         let context = self.context(&lease, orchestration).await;
         let since = Stopwatch::start();
         let outcome = self.call(handler, context, input, &lease).await;
-        drop((running, in_session));
+        drop((running, in_session, started.code_ended(core)));
         observe::activity(core, &self.report(&outcome), since.elapsed());
         if !matches!(outcome, Outcome::Failed { .. }) {
             core.retries.remove(&self.instance, self.execution_id, self.id);
@@ -269,7 +287,7 @@ impl Delivery {
             orchestration_version,
             activity_name: self.name.clone(),
             activity_id: self.id,
-            worker_id: self.core.worker_id(self.slot),
+            worker_id: self.core.worker_id(self.worker),
             session_id: self.session_id.clone(),
             tag: self.tag.clone(),
             attempt: self.number(),
@@ -354,9 +372,8 @@ impl Delivery {
         completion: &WorkItem,
     ) -> Option<run_ahead::RunAhead<'b>> {
         let (now_ms, since) = self.fetched_at.as_ref().filter(|_| self.attempt_count == 1)?;
-        let elapsed = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let now_ms = now_ms.saturating_add(elapsed);
-        run_ahead::run(&self.core, lease, &self.instance, completion, now_ms, self.slot).await
+        let now_ms = now_ms.saturating_add(since.whole_ms());
+        run_ahead::run(&self.core, lease, &self.instance, completion, now_ms, self.worker).await
     }
 
     /// Commits the outcome, with the run-ahead turn if there is one. Retries retryable errors while the lease lasts. Returns

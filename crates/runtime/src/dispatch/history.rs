@@ -73,7 +73,7 @@ async fn load(
         return Ok(from_cache(kept));
     }
     if !fetched.history_loaded && is_new(position) {
-        return Ok(from_events(Vec::new(), HashMap::new()));
+        return Ok(new_instance());
     }
     core.metrics.record_warm_miss();
     let bound = bound(core);
@@ -191,6 +191,11 @@ pub(super) fn empty_opening() -> Opening {
         carried: Vec::new(),
         custom_status: None,
     }
+}
+
+/// The state of an instance that has no event.
+pub(super) fn new_instance() -> InstanceState {
+    from_events(Vec::new(), HashMap::new())
 }
 
 fn from_events(history: Vec<Event>, kv: HashMap<String, KvEntry>) -> InstanceState {

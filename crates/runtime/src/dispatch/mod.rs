@@ -1,21 +1,26 @@
 //! The dispatchers of a runtime: each fetches a turn or an activity, processes it, and commits it or gives it back.
 
 mod activity;
+pub(crate) mod ahead;
 mod backoff;
 mod catch_panic;
 mod commit;
+pub(crate) mod eager;
 #[cfg(test)]
 mod fixture;
 mod history;
 pub(crate) mod lease;
 mod noted;
 pub(crate) mod park;
+pub(crate) mod permits;
 pub(crate) mod retries;
 pub(crate) mod run_ahead;
 pub(crate) mod run_ahead_backoff;
 pub(crate) mod running;
 pub(crate) mod session;
 mod slot;
+pub(crate) mod start;
+pub(crate) mod store_time;
 mod turn;
 mod undecodable;
 mod unregistered;

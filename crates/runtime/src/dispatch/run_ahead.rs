@@ -6,7 +6,7 @@
 //! outcome as usual, and the runtime discards the warm execution, because it holds uncommitted events.
 
 use super::commit::{CommitSummary, find_parents, kept, reset_refusals};
-use super::lease::Lease;
+use super::lease::{Kind, Lease};
 use super::warm::{Announced, Position};
 use crate::core::Core;
 use crate::observe;
@@ -15,6 +15,7 @@ use outlast_engine::{Execution, Report, TurnInput, TurnOutput};
 use outlast_model::WorkItem;
 use outlast_provider::TurnAhead;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A turn that was run ahead and is not committed yet.
 pub(super) struct RunAhead<'a> {
@@ -30,24 +31,31 @@ pub(super) struct RunAhead<'a> {
     _uncounted: UncountedCommit,
 }
 
-/// Runs the turn that follows from an activity's outcome. `None` if the instance is in backoff, its execution is not warm, or the
-/// execution waits for anything besides this activity.
+/// The longest wait for the permit to run a turn. The outcome of the activity is not stored meanwhile.
+const LONGEST_WAIT: Duration = Duration::from_millis(10);
+
+/// Runs the turn that follows from an activity's outcome. `None` if the instance is in backoff, its execution is not warm, the
+/// execution waits for anything besides this activity, or as many turns run as `orchestration_concurrency` says.
 pub(super) async fn run<'a>(
     core: &'a Core,
     lease: &Lease,
     instance: &Arc<str>,
     completion: &WorkItem,
     now_ms: u64,
-    slot: usize,
+    worker: usize,
 ) -> Option<RunAhead<'a>> {
     let (WorkItem::ActivityCompleted { execution_id, id, .. }
     | WorkItem::ActivityFailed { execution_id, id, .. }) = completion
     else {
         return None;
     };
-    if !core.run_ahead_backoff.may_run_ahead(instance) {
+    if core.options.orchestration_concurrency == 0 || !core.run_ahead_backoff.may_run_ahead(instance) {
         return None;
     }
+    // Waits before it takes the permit: other turns can run meanwhile.
+    core.warm.wait_for_commit(instance).await?;
+    let permit = core.permits(Kind::Turn).take(worker);
+    let permit = tokio::time::timeout(LONGEST_WAIT, permit).await.ok()??;
     let waits_only_for_activity =
         |execution: &Execution| execution.execution_id() == *execution_id && execution.waits_only_for(*id);
     let (mut execution, announced) = core.warm.take_if(instance, waits_only_for_activity).await?;
@@ -61,7 +69,7 @@ pub(super) async fn run<'a>(
         random: &mut || entropy.next_u128(),
         parent_close: core.options.parent_close,
     };
-    let worker_id = format!("orch-ahead-{slot}-{}", core.runtime_id);
+    let worker_id = format!("orch-ahead-{worker}-{}", core.runtime_id);
     let span = tracing::debug_span!(
         target: "duroxide::runtime",
         "turn",
@@ -73,6 +81,7 @@ pub(super) async fn run<'a>(
     );
     lease.set_probe(execution.probe());
     let TurnOutput { mut commit, report } = span.in_scope(|| outlast_engine::run(&mut execution, input));
+    drop(permit);
     find_parents(core, &mut commit.orchestrator_items).await.ok()?;
     let position = Position { execution_id: commit.execution_id, last_event_id: execution.last_event_id() };
     // Set before the commit, because the store may return the next turn of the instance before it answers the commit.

@@ -5,6 +5,7 @@ use super::history::{self, InstanceState, LoadError};
 use super::lease::{Kind, Lease};
 use super::park;
 use super::slot::{Fetched, Queue, hand_off};
+use super::start::Started;
 use super::undecodable;
 use super::unregistered;
 use super::unregistered_pause::UnregisteredPause;
@@ -30,6 +31,10 @@ pub(crate) struct TurnQueue;
 impl Queue for TurnQueue {
     type Item = FetchedTurn;
 
+    fn kind(&self) -> Kind {
+        Kind::Turn
+    }
+
     fn name(&self) -> &'static str {
         "orchestrations"
     }
@@ -54,24 +59,30 @@ impl Queue for TurnQueue {
         Ok(fetched.map_or(Fetched::Nothing, Fetched::Item))
     }
 
-    async fn process(&self, core: &Arc<Core>, slot: usize, mut fetched: FetchedTurn) {
+    fn hold(&self, core: &Core, fetched: &mut FetchedTurn) -> (Lease, u32) {
         core.metrics.record_orch_dispatcher_items_fetched(1);
+        core.store_time.reported(fetched.now_ms);
+        let token = std::mem::take(&mut fetched.lock_token);
+        let instance = fetched.item.instance.as_str().into();
+        (core.leases.hold(core, Kind::Turn, token, instance), fetched.attempt_count)
+    }
+
+    async fn process(&self, core: &Arc<Core>, mut fetched: FetchedTurn, lease: Lease, started: Started<'_>) {
         let since = Stopwatch::start();
         let instance: Arc<str> = fetched.item.instance.as_str().into();
-        let token = std::mem::take(&mut fetched.lock_token);
-        let lease = core.leases.hold(core, Kind::Turn, token, Arc::clone(&instance));
         #[cfg(feature = "test-hooks")]
         if let Some(delay) = crate::test_hooks::get_orch_processing_delay(&instance) {
             tokio::time::sleep(delay).await;
         }
-        let worker_id = format!("orch-{slot}-{}", core.runtime_id);
+        let worker_id = format!("orch-{}-{}", started.worker(), core.runtime_id);
         let turn = Turn { core: Arc::clone(core), instance, worker_id, created_at_ms: fetched.created_at_ms };
         let decision = turn.decide(&lease, &mut fetched).await;
+        let only_redelivered = started.code_ended(core);
         let bytes = decision.bytes();
         let finished = async move {
             turn.commit_or_give_back(lease, decision).await;
-            let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-            turn.core.metrics.record_orch_dispatcher_processing_duration(ms);
+            drop(only_redelivered);
+            turn.core.metrics.record_orch_dispatcher_processing_duration(since.whole_ms());
         };
         hand_off(core, self.name(), bytes, Box::pin(finished)).await;
     }
@@ -113,11 +124,11 @@ pub(super) enum Keep {
     Nothing,
 }
 
-struct Turn {
-    core: Arc<Core>,
-    instance: Arc<str>,
-    worker_id: String,
-    created_at_ms: Option<u64>,
+pub(super) struct Turn {
+    pub(super) core: Arc<Core>,
+    pub(super) instance: Arc<str>,
+    pub(super) worker_id: String,
+    pub(super) created_at_ms: Option<u64>,
 }
 
 /// Why a batch exceeded `max_attempts` deliveries.
@@ -216,7 +227,7 @@ impl Turn {
                 park::or_park(&self.core, unregistered, failed)
             }
             (Admission::Run(admitted), None) => match state.oversized.clone().filter(|_| !admitted.is_new) {
-                None => self.run(lease, state, *admitted, attempts, now_ms),
+                None => self.run(Some(lease), state, *admitted, attempts, now_ms),
                 Some(message) => {
                     let kind = AppErrorKind::OrchestrationFailed;
                     let details = ErrorDetails::Application { kind, message, retryable: false };
@@ -277,10 +288,11 @@ impl Turn {
         TurnDecision::GiveBack { delay, ignore_attempt: false }
     }
 
-    /// Runs the turn in the engine, on the warm execution or on a new one that replays the history.
-    fn run(
+    /// Runs the turn in the engine, on the warm execution or on a new one that replays the history. A first turn that a client runs
+    /// has no lease.
+    pub(super) fn run(
         &self,
-        lease: &Lease,
+        lease: Option<&Lease>,
         state: InstanceState,
         admitted: Admitted,
         attempts: u32,
@@ -325,9 +337,13 @@ impl Turn {
             attempt = attempts,
             worker_id = %self.worker_id
         );
-        lease.set_probe(execution.probe());
+        if let Some(lease) = lease {
+            lease.set_probe(execution.probe());
+        }
         let output = span.in_scope(|| outlast_engine::run(&mut execution, input));
-        lease.clear_probe();
+        if let Some(lease) = lease {
+            lease.clear_probe();
+        }
         let misfit = park::misfit(&output.report);
         let decision = TurnDecision::Commit { output: Box::new(output), keep: Keep::Execution(execution) };
         park::or_park(&self.core, misfit, decision)

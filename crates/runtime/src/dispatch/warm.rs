@@ -112,16 +112,7 @@ impl WarmCache {
         instance: &Arc<str>,
         condition: impl Fn(&Execution) -> bool,
     ) -> Option<(Box<Execution>, Announced<'_>)> {
-        // The commit that scheduled the activity is answered within this time; no other commit needs to be waited for.
-        const LONGEST_WAIT: Duration = Duration::from_millis(50);
-        let in_flight = self.in_flight(instance);
-        if let Some(done) = in_flight {
-            let mut answered = pin!(done.notified());
-            answered.as_mut().enable();
-            if self.in_flight(instance).is_some() {
-                tokio::time::timeout(LONGEST_WAIT, answered).await.ok()?;
-            }
-        }
+        self.wait_for_commit(instance).await?;
         let mut state = self.lock();
         match &state.entries.get(instance)?.content {
             Content::Ready(Kept::Suspended(execution)) if condition(execution) => {}
@@ -134,6 +125,26 @@ impl WarmCache {
         };
         let announced = self.announced(&mut state, instance, OnceLock::new(), created_at_ms);
         Some((execution, announced))
+    }
+
+    /// Whether the cache has an entry of the instance, at any position.
+    pub(crate) fn knows(&self, instance: &str) -> bool {
+        self.lock().entries.contains_key(instance)
+    }
+
+    /// Waits until the commit of the instance that is in progress is answered. `None` if this takes too long.
+    pub(crate) async fn wait_for_commit(&self, instance: &str) -> Option<()> {
+        // The commit that scheduled the activity is answered within this time; no other commit needs to be waited for.
+        const LONGEST_WAIT: Duration = Duration::from_millis(50);
+        let in_flight = self.in_flight(instance);
+        if let Some(done) = in_flight {
+            let mut answered = pin!(done.notified());
+            answered.as_mut().enable();
+            if self.in_flight(instance).is_some() {
+                tokio::time::timeout(LONGEST_WAIT, answered).await.ok()?;
+            }
+        }
+        Some(())
     }
 
     fn in_flight(&self, instance: &str) -> Option<Arc<Notify>> {

@@ -254,6 +254,10 @@ impl Provider for Witness {
         self.fail(format!("start_orchestration {:?}", request.policy))
     }
 
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<Completion, ProviderError> {
+        self.fail(format!("start_with_turn {} {}", start.kind_name(), turn.after_event_id))
+    }
+
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
         self.note(format!("watch_instance {instance} {interest:?}"));
         Some(Box::pin(std::future::ready(None)))
@@ -338,7 +342,14 @@ async fn call_everything(store: &dyn Provider) {
         store.abandon_work_noted("token", Some(SECOND), "busy").await.err(),
         store.hold_turn("token", &hold).await.err(),
         store.enqueue_within(start.start.clone(), 7).await.err(),
-        store.start_orchestration(start).await.err(),
+        store.start_orchestration(start.clone()).await.err(),
+        store
+            .start_with_turn(
+                start.start,
+                TurnAhead { after_event_id: 0, ran_at_ms: 7, commit: TurnCommit::default() },
+            )
+            .await
+            .err(),
     ];
     for failure in failures {
         assert_eq!(failure.unwrap().operation, "witness", "errors come through as they are");
@@ -419,7 +430,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         ("renew_orchestration_item_lock", 1),
         ("renew_session_lock", 1),
         ("renew_work_item_lock", 1),
-        ("start_orchestration", 1),
+        ("start_orchestration", 2),
     ];
     let counted = operations.map(|(operation, n)| {
         format!("duroxide_provider_errors_total{{operation={operation}, error_type=timeout}} = {n}")
@@ -440,7 +451,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         format!("provider.ack_orchestration_item_duration_ms{{}} = {}", zeros(2)),
         format!("provider.ack_worker_duration_ms{{}} = {}", zeros(2)),
         format!("provider.dequeue_worker_duration_ms{{}} = {}", zeros(2)),
-        format!("provider.enqueue_orchestrator_duration_ms{{}} = {}", zeros(3)),
+        format!("provider.enqueue_orchestrator_duration_ms{{}} = {}", zeros(4)),
         format!("provider.fetch_orchestration_item_duration_ms{{}} = {}", zeros(2)),
     ];
     let groups = [
@@ -450,7 +461,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         ("ack_worker", 2),
         ("append_with_execution", 1),
         ("cleanup_orphaned_sessions", 1),
-        ("enqueue", 4),
+        ("enqueue", 5),
         ("fetch", 4),
         ("get_custom_status", 1),
         ("get_instance_stats", 1),

@@ -78,6 +78,7 @@ impl Provider for FaultyStore {
             enqueue_for_orchestrator,
             enqueue_within,
             start_orchestration,
+            start_with_turn,
             get_custom_status,
             get_kv_value,
             get_kv_all_values,

@@ -72,6 +72,7 @@ impl Provider for UpTo {
             read_outcome,
             enqueue_within,
             start_orchestration,
+            start_with_turn,
             watch_instance
         )
     );

@@ -1,3 +1,4 @@
 //! Tests of several processes on one PostgreSQL server. Each process is a runtime with its own store object.
 
+mod leasing_ahead;
 mod rolling;

@@ -171,6 +171,11 @@ impl Cluster {
         self.crash_hook.as_ref().is_some_and(|crash_hook| crash_hook.has_crashed())
     }
 
+    /// Drops a runtime that has ended without a shutdown.
+    pub(crate) async fn forget(&self, number: usize) {
+        drop(self.nodes.lock().await[number].take());
+    }
+
     /// Shuts one runtime down.
     pub(crate) async fn stop(&self, number: usize) {
         let stopped = self.nodes.lock().await[number].take();

@@ -114,6 +114,29 @@ async fn p8_p15_hello_takes_milliseconds_until_its_client_returns() {
     }
 }
 
+/// The start and the first turn are one commit, and the outcome of the activity and the last turn are another. The least of several
+/// runs counts: a fetch that is not parked yet when its item becomes visible takes a commit of its own.
+#[tokio::test]
+async fn p8_an_idle_hello_costs_two_syncs() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("store.db").display());
+    let store = Arc::new(SqliteProvider::new(&url, None).await.unwrap());
+    let work = activities()
+        .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
+    let runtime = Runtime::start_with_store(store.clone(), work.build(), calls("Work").build()).await;
+    let client = Client::new(store.clone());
+    let mut least = u64::MAX;
+    for n in 0..20 {
+        let before = store.stats().commits;
+        let instance = format!("hello-{n}");
+        client.start_orchestration(&instance, "Calls", "").await.unwrap();
+        client.wait_for_orchestration(&instance, LONGEST_WAIT).await.unwrap();
+        least = least.min(store.stats().commits - before);
+    }
+    assert_eq!(least, 2);
+    runtime.shutdown(None).await;
+}
+
 /// Under paused time a poll would advance the clock. The clock does not move, so every wait ends by a notification.
 #[tokio::test(start_paused = true)]
 async fn p8_p15_one_process_runs_without_polling() {

@@ -1,0 +1,157 @@
+//! Eager start: the first turn of an instance, run by a client in the process of a runtime and committed together with the start.
+//!
+//! The client and the runtime use the same store object. The store commits the turn only if it knows nothing of the instance;
+//! otherwise it enqueues the start, and the turn is thrown away: no other part of the program has seen its decisions.
+
+use super::commit::{CommitSummary, kept, reset_refusals};
+use super::history;
+use super::lease::Kind;
+use super::turn::{Keep, Turn, TurnDecision};
+use super::warm::Position;
+use crate::core::Core;
+use crate::observe;
+use crate::uncounted::StoreId;
+use outlast_engine::{Admission, Execution, Report, TurnOutput};
+use outlast_model::{INITIAL_EXECUTION_ID, WorkItem};
+use outlast_provider::{Completion, Provider, ProviderError, TurnAhead};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The runtimes of this process, by store object.
+static RUNTIMES: Mutex<Vec<(StoreId, Weak<Core>)>> = Mutex::new(Vec::new());
+
+fn runtimes() -> MutexGuard<'static, Vec<(StoreId, Weak<Core>)>> {
+    RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Decides whether a start is tried with its first turn. A store that queued the last ones is asked less often: it may not support
+/// eager starts, and a turn that is thrown away is work for nothing.
+#[derive(Default)]
+pub(crate) struct EagerBackoff(Mutex<Backoff>);
+
+#[derive(Default)]
+struct Backoff {
+    /// Eager starts in a row that the store queued.
+    queued: u32,
+    /// Ordinary starts until the next eager one.
+    skip: u32,
+}
+
+impl EagerBackoff {
+    const MOST_DOUBLINGS: u32 = 10;
+
+    fn lock(&self) -> MutexGuard<'_, Backoff> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the next start is an eager one.
+    fn may_start(&self) -> bool {
+        let mut backoff = self.lock();
+        let may_start = backoff.skip == 0;
+        backoff.skip = backoff.skip.saturating_sub(1);
+        may_start
+    }
+
+    fn on_committed(&self) {
+        *self.lock() = Backoff::default();
+    }
+
+    fn on_queued(&self) {
+        let mut backoff = self.lock();
+        backoff.queued = backoff.queued.saturating_add(1);
+        backoff.skip = (1 << backoff.queued.min(Self::MOST_DOUBLINGS)) - 1;
+    }
+}
+
+/// Lists a runtime, so that clients of the same store object find it.
+pub(crate) fn register(store: StoreId, core: &Arc<Core>) {
+    let mut runtimes = runtimes();
+    runtimes.retain(|(_, runtime)| runtime.strong_count() > 0);
+    runtimes.push((store, Arc::downgrade(core)));
+}
+
+/// Stores the start of a root instance, together with its first turn if a runtime of this process can run the turn now.
+pub(crate) async fn start(
+    store: &Arc<dyn Provider>,
+    store_id: StoreId,
+    start: WorkItem,
+) -> Result<(), ProviderError> {
+    let cores: Vec<Arc<Core>> = {
+        let runtimes = runtimes();
+        runtimes.iter().filter(|(id, _)| *id == store_id).filter_map(|(_, core)| core.upgrade()).collect()
+    };
+    match cores.iter().find_map(|core| FirstTurn::run(core, &start)) {
+        Some(turn) => turn.commit(store, start).await,
+        None => store.enqueue_for_orchestrator(start, None).await,
+    }
+}
+
+/// A first turn that is not committed yet.
+struct FirstTurn {
+    core: Arc<Core>,
+    instance: Arc<str>,
+    worker_id: String,
+    execution: Box<Execution>,
+    report: Report,
+    turn: TurnAhead,
+}
+
+impl FirstTurn {
+    /// Runs the first turn. `None` if the runtime stops or does not have the orchestration, if no permit is free, if the runtime
+    /// knows the instance, or if the time of the store is not known.
+    fn run(core: &Arc<Core>, start: &WorkItem) -> Option<Self> {
+        let instance: Arc<str> = start.target_instance().into();
+        if core.stopping.is_cancelled() || core.warm.knows(&instance) {
+            return None;
+        }
+        let ran_at_ms = core.store_time.now_ms()?;
+        let state = history::new_instance();
+        let admission =
+            outlast_engine::admit(&instance, INITIAL_EXECUTION_ID, &state.past, vec![start.clone()]);
+        let Admission::Run(admitted) = admission else { return None };
+        core.orchestrations.resolve_opening(&admitted.opening)?;
+        let permit = core.permits(Kind::Turn).try_take(0).filter(|_| core.eager_backoff.may_start())?;
+        let worker_id = format!("orch-start-{}-{}", permit.number(), core.runtime_id);
+        let turn = Turn { core: Arc::clone(core), instance, worker_id, created_at_ms: None };
+        let decision = turn.run(None, state, *admitted, 1, ran_at_ms);
+        drop(permit);
+        let TurnDecision::Commit { output, keep: Keep::Execution(execution) } = decision else { return None };
+        let TurnOutput { commit, report } = *output;
+        let Turn { core, instance, worker_id, .. } = turn;
+        let turn = TurnAhead { after_event_id: 0, ran_at_ms, commit };
+        Some(Self { core, instance, worker_id, execution, report, turn })
+    }
+
+    /// Stores the start and the turn, or the start alone.
+    async fn commit(self, store: &Arc<dyn Provider>, start: WorkItem) -> Result<(), ProviderError> {
+        let Self { core, instance, worker_id, execution, report, turn } = self;
+        let position =
+            Position { execution_id: turn.commit.execution_id, last_event_id: execution.last_event_id() };
+        let announced = core.warm.announce(&instance, position, None);
+        let summary = CommitSummary::of(&turn.commit);
+        core.retries.announce(&instance, &report);
+        let uncounted = core.uncounted.enter(&instance);
+        match store.start_with_turn(start, turn).await? {
+            Completion::WithTurn { at_ms } => {
+                reset_refusals(&core, &instance);
+                summary.wake_local(&core, &instance);
+                let evicted = announced.confirm(kept(execution, &summary), Some(at_ms));
+                core.metrics.record_warm_evictions(evicted as u64);
+                core.metrics.record_turn_ahead("committed");
+                core.eager_backoff.on_committed();
+                observe::turn(&core, &instance, &worker_id, &report);
+            }
+            Completion::Queued => {
+                // The warm execution holds events that were not stored, so it is dropped together with the cache entry.
+                drop((announced, execution));
+                core.metrics.record_turn_ahead("queued");
+                core.eager_backoff.on_queued();
+                core.turns_waiting.notify_waiters();
+            }
+        }
+        drop(uncounted);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
