@@ -24,6 +24,7 @@
 //! | `staging` | the batches of a turn |
 //! | `doubt` | whether a write was applied whose answer is an error |
 //! | `slots`, `fleet` | which runtime serves which slot |
+//! | `pace` | how often hints are read |
 //! | `clock` | the time of the service |
 
 #![forbid(unsafe_code)]
@@ -66,6 +67,7 @@ mod open;
 mod options;
 mod orphans;
 mod outbox;
+mod pace;
 mod park;
 mod pending;
 mod prepare;
