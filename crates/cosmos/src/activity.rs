@@ -3,7 +3,7 @@
 
 use crate::client::{Op, is_conflict};
 use crate::document::{Address, Gate, Item, Target, Versioned};
-use crate::doubt::{ActivityCall, Answer, Resolved, StoredActivity, Verdict, resolve_activity};
+use crate::doubt::{ActivityCall, Attempts, Resolved, StoredActivity, Verdict, resolve_activity};
 use crate::error::{contended, lost};
 use crate::fetch::GRACE_MS;
 use crate::ids::{self, Uid};
@@ -140,11 +140,10 @@ impl Store {
         call: ActivityCall,
         operations: Vec<Op>,
     ) -> Result<Wrote, ProviderError> {
-        let mut sent = 0_u32;
+        let mut attempts = Attempts::default();
         for _ in 0..ATTEMPTS {
             let batched = self.client.batch(&address.partition, operations.clone()).await?;
-            sent = sent.saturating_add(batched.answer.sent);
-            match (Answer { sent, ..batched.answer.clone() }).verdict() {
+            match attempts.verdict(&batched.answer) {
                 Verdict::Applied => {
                     return Ok(Wrote::Done(batched.etags.first().cloned().unwrap_or_default()));
                 }

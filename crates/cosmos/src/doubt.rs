@@ -82,6 +82,23 @@ impl Answer {
     }
 }
 
+/// The attempts of one write, over all repetitions of its caller.
+///
+/// The first attempt may arrive late, after its caller has read that the write was not applied, and before the repetition. The
+/// repetition is then refused although the write is applied.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    sent: u32,
+}
+
+impl Attempts {
+    /// Classifies the answer to the next repetition.
+    pub(crate) fn verdict(&mut self, answer: &Answer) -> Verdict {
+        self.sent = self.sent.saturating_add(answer.sent);
+        Answer { sent: self.sent, ..answer.clone() }.verdict()
+    }
+}
+
 /// The resolution of a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Resolved {
@@ -95,8 +112,7 @@ pub(crate) enum Resolved {
 
 /// A write that replaces the document of an instance under `If-Match`: a commit, a flip, a lock, a renewal.
 ///
-/// A caller that repeats a write counts the attempts of all repetitions in [`Answer::sent`]: the first attempt may arrive before
-/// the second, which is then refused although the write is applied.
+/// A caller that repeats a write counts the attempts of all repetitions by [`Attempts`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InstanceWrite<'a> {
     /// The id of the write.
@@ -232,6 +248,19 @@ mod tests {
     fn a_lost_answer_is_in_doubt_unless_nothing_was_sent() {
         assert_eq!(Answer { status: None, sent: 0 }.verdict(), Refused(Later));
         assert_eq!(Answer { status: None, sent: 1 }.verdict(), InDoubt);
+    }
+
+    #[test]
+    fn a_repetition_that_is_refused_after_a_late_first_attempt_is_in_doubt() {
+        for status in [401, 404, 409, 412, 429] {
+            let mut attempts = Attempts::default();
+            assert_eq!(attempts.verdict(&Answer { status: None, sent: 1 }), InDoubt);
+            assert_eq!(attempts.verdict(&Answer { status: Some(status), sent: 1 }), InDoubt, "{status}");
+        }
+        let mut attempts = Attempts::default();
+        assert_eq!(attempts.verdict(&Answer { status: None, sent: 0 }), Refused(Later), "nothing was sent");
+        assert_eq!(attempts.verdict(&Answer { status: Some(412), sent: 1 }), Refused(Changed));
+        assert_eq!(attempts.verdict(&Answer { status: Some(200), sent: 1 }), Applied);
     }
 
     #[test]

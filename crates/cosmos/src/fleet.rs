@@ -11,6 +11,7 @@ use crate::ids::Uid;
 use crate::slots::{Heartbeat, SLOTS, Slot, Table, may_serve};
 use outlast_provider::TagFilter;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The document of a heartbeat, without its envelope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,12 +24,20 @@ pub(crate) struct Member {
     /// Whether the process fetches turns.
     #[serde(rename = "turns", default)]
     pub(crate) takes_turns: bool,
+    /// Whether the process has its slots from its program. It then owns none in the slot table.
+    #[serde(rename = "leased", default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) has_leases: bool,
     /// The filters of a process that fetches activities, as [`group_of`] writes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) work: Vec<String>,
 }
 
 impl Member {
+    /// Whether the process gets slots in the slot table.
+    pub(crate) fn shares_table(&self) -> bool {
+        self.takes_turns && !self.has_leases
+    }
+
     pub(crate) fn heartbeat(&self) -> Heartbeat {
         Heartbeat { runtime: self.runtime, at_ms: self.at_ms }
     }
@@ -55,6 +64,8 @@ pub(crate) fn group_of(filter: &TagFilter) -> String {
 pub(crate) struct Fleet {
     own: Uid,
     table: Table,
+    /// The slots of this process, if its program hands them out.
+    leased: Option<BTreeSet<u8>>,
     /// All runtimes with a heartbeat; none before the first look.
     members: Option<Vec<Member>>,
     /// The runtimes that were live at the last look.
@@ -65,7 +76,7 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     pub(crate) fn new(own: Uid) -> Self {
-        Self { own, table: Table::default(), members: None, live: Vec::new(), renewed_ms: None }
+        Self { own, table: Table::default(), leased: None, members: None, live: Vec::new(), renewed_ms: None }
     }
 
     /// Whether the process has looked at the heartbeats.
@@ -93,6 +104,12 @@ impl Fleet {
         has_gained || before.iter().any(|runtime| !self.live.contains(runtime))
     }
 
+    /// The program handed out slots to this process. Returns whether one of them is new.
+    pub(crate) fn lease(&mut self, slots: BTreeSet<u8>) -> bool {
+        let before = self.leased.replace(slots).unwrap_or_default();
+        self.leased.iter().flatten().any(|slot| !before.contains(slot))
+    }
+
     /// The process fetches no more.
     pub(crate) fn forget(&mut self) {
         *self = Self::new(self.own);
@@ -106,18 +123,24 @@ impl Fleet {
     /// Whether this process owns the slot in the table and renews its heartbeat: no other runtime need know of the slot's work.
     pub(crate) fn owns(&self, slot: u8, monotonic_ms: u64) -> bool {
         let renews = self.renewed_ms.is_some_and(|renewed_ms| may_serve(renewed_ms, monotonic_ms));
-        renews && self.owner(slot) == Some(self.own)
+        let has_slot = match &self.leased {
+            Some(leased) => leased.contains(&slot),
+            None => self.owner(slot) == Some(self.own),
+        };
+        renews && has_slot
     }
 
     fn owner(&self, slot: u8) -> Option<Uid> {
         self.table.slots().get(usize::from(slot)).and_then(|slot| slot.owner)
     }
 
-    /// Whether this process looks for the slot's messages: it owns the slot, or no live runtime does.
+    /// Whether this process looks for the slot's messages: it owns the slot, or no live runtime does. A process with slots of its
+    /// program does not know the slots of others, and looks for its own only.
     pub(crate) fn serves(&self, slot: u8, now_ms: u64, monotonic_ms: u64) -> bool {
         match self.owner(slot) {
+            _ if self.leased.is_some() => self.owns(slot, monotonic_ms),
             Some(owner) if owner == self.own => self.owns(slot, monotonic_ms),
-            Some(owner) => !self.live(now_ms).any(|member| member.runtime == owner && member.takes_turns),
+            Some(owner) => !self.live(now_ms).any(|member| member.runtime == owner && member.shares_table()),
             None => true,
         }
     }
@@ -168,7 +191,8 @@ mod tests {
     const OTHER: Uid = Uid(2);
 
     fn member(runtime: Uid, takes_turns: bool, work: Option<&str>) -> Member {
-        Member { runtime, at_ms: NOW, takes_turns, work: work.map(str::to_string).into_iter().collect() }
+        let work = work.map(str::to_string).into_iter().collect();
+        Member { runtime, at_ms: NOW, takes_turns, has_leases: false, work }
     }
 
     fn served(fleet: &Fleet, now_ms: u64, monotonic_ms: u64) -> Vec<u8> {
@@ -210,6 +234,20 @@ mod tests {
     }
 
     #[test]
+    fn a_process_with_slots_of_its_program_serves_those_alone_and_none_without_heartbeats() {
+        let mut fleet = halves();
+        assert!(fleet.lease([3, 200].into()));
+        assert!(!fleet.lease([200].into()), "no slot is new");
+        assert_eq!(served(&fleet, NOW, NOW), [200]);
+        assert!(fleet.owns(200, NOW) && !fleet.owns(3, NOW));
+        assert_eq!(served(&fleet, NOW, NOW + LEASE_MS), Vec::<u8>::new());
+        fleet.forget();
+        assert_eq!(served(&fleet, NOW, NOW).len(), SLOTS, "as before the first look");
+        let leased = Member { has_leases: true, ..member(OTHER, true, None) };
+        assert!(!leased.shares_table() && member(OTHER, true, None).shares_table());
+    }
+
+    #[test]
     fn workers_with_the_same_filter_share_the_slots() {
         let mut one = Fleet::new(OWN);
         let members = vec![
@@ -246,6 +284,6 @@ mod tests {
             group_of(&TagFilter::Any),
             group_of(&TagFilter::DefaultOnly),
         ];
-        assert_eq!(groups.iter().collect::<std::collections::BTreeSet<_>>().len(), 4);
+        assert_eq!(groups.iter().collect::<BTreeSet<_>>().len(), 4);
     }
 }

@@ -161,6 +161,7 @@ impl Store {
             runtime: self.own,
             at_ms: self.now(),
             takes_turns: roles.turns,
+            has_leases: self.leases.is_some(),
             work: roles.work.keys().cloned().collect(),
         };
         let document = System::new(format!("r:{}", self.own), "r", &member, Some(HEARTBEAT_LIFE));
@@ -171,30 +172,42 @@ impl Store {
             self.time.observe(local, self.time.local_ms(), ts);
         }
         let mut known = self.read_fleet().await?;
+        if let Some(leases) = &self.leases {
+            let slots = leases.renew(roles.turns);
+            let is_new = locked(&self.fleet).lease(slots);
+            return self.learn_fleet(Table::default(), known.members, sent, is_new).await;
+        }
         for _ in 0..ATTEMPTS {
             let table = known.table.as_ref().map(|table| table.document.clone()).unwrap_or_default();
             let beats: Vec<Heartbeat> =
-                known.members.iter().filter(|member| member.takes_turns).map(Member::heartbeat).collect();
+                known.members.iter().filter(|member| member.shares_table()).map(Member::heartbeat).collect();
             let next = match roles.turns {
                 true => table.rebalanced(self.own, &beats, self.now()),
                 false => None,
             };
             let Some(next) = next else {
-                return self.learn_fleet(table, known.members, sent).await;
+                return self.learn_fleet(table, known.members, sent, false).await;
             };
             let etag = known.table.as_ref().map(|table| table.etag.as_str());
             if self.write_table(etag, &next).await? {
-                return self.learn_fleet(next, known.members, sent).await;
+                return self.learn_fleet(next, known.members, sent, false).await;
             }
             known = self.read_fleet().await?;
         }
         let table = known.table.map(|table| table.document).unwrap_or_default();
-        self.learn_fleet(table, known.members, sent).await
+        self.learn_fleet(table, known.members, sent, false).await
     }
 
-    async fn learn_fleet(&self, table: Table, members: Vec<Member>, sent: u64) -> Result<(), ProviderError> {
+    /// `has_new_slots`: the program of this process gave it slots.
+    async fn learn_fleet(
+        &self,
+        table: Table,
+        members: Vec<Member>,
+        sent: u64,
+        has_new_slots: bool,
+    ) -> Result<(), ProviderError> {
         let is_new = locked(&self.fleet).learn(table, members, Some(sent), self.now());
-        if is_new {
+        if is_new || has_new_slots {
             // From here on hints of new slots are kept; the query finds what was stored before.
             self.repair_soon().await;
             self.ready.wake();
@@ -235,6 +248,9 @@ impl Store {
         *seeker = Seeker::default();
         *locked(&self.last_beat) = None;
         locked(&self.fleet).forget();
+        if let Some(leases) = &self.leases {
+            leases.release();
+        }
         let removal = Op::delete(&format!("r:{}", self.own), None);
         if let Err(error) = self.client.batch(SYSTEM, vec![removal]).await {
             tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "a heartbeat stays until it expires");

@@ -14,6 +14,7 @@ use crate::heartbeat::Seeker;
 use crate::ids::Uid;
 use crate::layout;
 use crate::number;
+use crate::pace::{Pace, SHORTEST_MS};
 use crate::seats::Roles;
 use crate::slots::slot_of;
 use crate::store::{Store, locked};
@@ -29,9 +30,6 @@ const HINTS: &str = "hints";
 
 /// The life of a hint, in seconds.
 const LIFE: u32 = 600;
-
-/// The pause after a page with hints. It doubles with every page without, up to the interval of the store.
-const SHORTEST_PAUSE_MS: u64 = 50;
 
 /// Work that is due later is found by the repair query.
 const HORIZON_MS: u64 = 60_000;
@@ -92,12 +90,12 @@ pub(crate) struct Feed {
     changes: Option<Changes>,
     position: Option<ContinuationToken>,
     due: u64,
-    pause_ms: u64,
+    pace: Pace,
 }
 
 impl Feed {
     fn of(partition: String) -> Self {
-        Self { partition, changes: None, position: None, due: 0, pause_ms: SHORTEST_PAUSE_MS }
+        Self { partition, changes: None, position: None, due: 0, pace: Pace::default() }
     }
 
     /// Reads the next page. The flag says that the position is new: hints before it were not read.
@@ -159,19 +157,17 @@ impl Store {
         if now < feed.due {
             return;
         }
-        let longest = self.poll_interval_ms.max(SHORTEST_PAUSE_MS);
-        match feed.read(self).await {
+        let longest = self.poll_interval_ms.max(SHORTEST_MS);
+        let pause_ms = match feed.read(self).await {
             Ok((hints, is_new)) => {
-                feed.pause_ms = match hints.is_empty() {
-                    true => feed.pause_ms.saturating_mul(2).min(longest),
-                    false => SHORTEST_PAUSE_MS.min(longest),
-                };
+                let pause_ms = feed.pace.pause_ms(now, !hints.is_empty(), longest);
                 let mut is_kept = false;
                 for hint in hints {
                     match keep(self, hint) {
                         Ok(kept) => is_kept |= kept,
-                        Err(error) => {
-                            tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "a hint is not readable")
+                        // The text of the error may quote the input of an activity.
+                        Err(_) => {
+                            tracing::debug!(target: "duroxide::providers::cosmosdb", "a hint is not readable")
                         }
                     }
                 }
@@ -181,13 +177,14 @@ impl Store {
                 if is_kept || is_new {
                     self.ready.wake();
                 }
+                pause_ms
             }
             Err(error) => {
-                feed.pause_ms = longest;
                 tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "hints were not read");
+                longest
             }
-        }
-        feed.due = now.saturating_add(feed.pause_ms);
+        };
+        feed.due = now.saturating_add(pause_ms);
     }
 
     /// Keeps a hint of a message, if this process serves its slot or the instance is offered.

@@ -2,7 +2,7 @@
 
 use crate::client::{Op, is_conflict};
 use crate::document::{Address, Events, Instance, Versioned};
-use crate::doubt::{Answer, InstanceWrite, Resolved, StoredInstance, Verdict};
+use crate::doubt::{Attempts, InstanceWrite, Resolved, StoredInstance, Verdict};
 use crate::error::contended;
 use crate::ids::{self, Uid};
 use crate::store::Store;
@@ -76,11 +76,10 @@ impl Store {
         };
         let mut operations = vec![first];
         operations.extend(further);
-        let mut sent = 0_u32;
+        let mut attempts = Attempts::default();
         for _ in 0..ATTEMPTS {
             let batched = self.client.batch(&partition, operations.clone()).await?;
-            sent = sent.saturating_add(batched.answer.sent);
-            match (Answer { sent, ..batched.answer.clone() }).verdict() {
+            match attempts.verdict(&batched.answer) {
                 Verdict::Applied => {
                     let etag = batched.etags.first().cloned().unwrap_or_default();
                     return Ok(Written::Done { etag, etags: batched.etags, is_last: true });

@@ -23,7 +23,8 @@
 //! | `visible` | which documents of a partition a reader ignores |
 //! | `staging` | the batches of a turn |
 //! | `doubt` | whether a write was applied whose answer is an error |
-//! | `slots`, `fleet` | which runtime serves which slot |
+//! | `slots`, `fleet`, `leases` | which runtime serves which slot |
+//! | `pace` | how often hints are read |
 //! | `clock` | the time of the service |
 
 #![forbid(unsafe_code)]
@@ -57,6 +58,7 @@ mod instance;
 mod kv;
 mod layout;
 mod lease;
+pub mod leases;
 mod list;
 mod load;
 mod message;
@@ -67,12 +69,13 @@ mod offers;
 mod open;
 mod options;
 mod orphans;
-mod outbox;
+pub mod outbox;
+mod pace;
 mod park;
 mod pending;
 mod prepare;
 mod probe;
-mod provider;
+pub mod provider;
 mod prune;
 mod ready;
 mod ready_work;

@@ -1,5 +1,6 @@
 //! Settings of a store.
 
+use crate::leases::LeaseProvider;
 use crate::staging::Limits;
 use azure_core::credentials::TokenCredential;
 use outlast_provider::{Clock, Entropy, MessageBound, OsEntropy};
@@ -108,6 +109,9 @@ pub struct CosmosDBOptions {
     pub creates: bool,
     /// How often a process looks for work whose hint was lost, and for timers that are due soon. At most a minute.
     pub repair_interval: Duration,
+    /// Hands out the slots of instances whose work this process looks for. `None`: the processes share them through a table in the
+    /// container. All processes of a container should do the same.
+    pub leases: Option<Arc<dyn LeaseProvider>>,
     /// The store's time. `None` is the machine's clock, corrected by the clock of Cosmos DB.
     pub clock: Option<Arc<dyn Clock>>,
     /// The source of the secrets in lock tokens.
@@ -135,6 +139,7 @@ impl Default for CosmosDBOptions {
             poll_interval: Duration::from_secs(1),
             creates: true,
             repair_interval: Duration::from_secs(60),
+            leases: None,
             clock: None,
             entropy: Arc::new(OsEntropy),
             batch: (limits.operations, limits.bytes),
@@ -160,6 +165,7 @@ impl fmt::Debug for CosmosDBOptions {
             .field("poll_interval", &self.poll_interval)
             .field("creates", &self.creates)
             .field("repair_interval", &self.repair_interval)
+            .field("has_leases", &self.leases.is_some())
             .finish_non_exhaustive()
     }
 }

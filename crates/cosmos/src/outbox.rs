@@ -21,6 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+pub use crate::injector::OutboxFaultInjector;
+
 const DELIVER: &str = "deliver";
 
 /// The longest pause between two looks at undelivered intents.
@@ -76,7 +78,9 @@ impl Store {
 
     /// The document that an intent creates.
     fn delivered(&self, address: &Address, target: &Target, intent: &Item) -> Result<Item, ProviderError> {
-        let item = json::decode_work_item(&intent.d).map_err(|error| damaged(DELIVER, error))?;
+        // The text of the error may quote the message, and the error is logged.
+        let item = json::decode_work_item(&intent.d)
+            .map_err(|_| damaged(DELIVER, format!("intent '{}'", intent.id)))?;
         if target.is_activity {
             let row = activity_row(DELIVER, &item)?;
             let document =

@@ -9,7 +9,7 @@ use crate::seats::Takes;
 use crate::store::{Store, locked};
 use crate::tally::flusher;
 use crate::tasks::{Background, finished};
-use crate::{CosmosDBOptions, CosmosDBProviderConfig, OutboxFaultInjector, kv, open, park};
+use crate::{CosmosDBOptions, OutboxFaultInjector, kv, open, park};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
@@ -22,6 +22,8 @@ use outlast_provider_kit::CommitPlan;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+pub use crate::options::CosmosDBProviderConfig;
 
 /// A store in a container of Azure Cosmos DB.
 ///

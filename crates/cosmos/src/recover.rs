@@ -4,7 +4,7 @@
 use crate::client::{Op, is_conflict};
 use crate::commit::{ACK, Applied, written};
 use crate::document::{Address, Instance, Pair, Versioned};
-use crate::doubt::{Answer, Resolved, Verdict, resolve_staged};
+use crate::doubt::{Attempts, Resolved, Verdict, resolve_staged};
 use crate::error::contended;
 use crate::ids::{self, Uid};
 use crate::instance::Written;
@@ -53,11 +53,10 @@ impl Store {
         for operation in stage {
             operations.push(written(address, operation, true)?);
         }
-        let mut sent = 0_u32;
+        let mut attempts = Attempts::default();
         for _ in 0..ATTEMPTS {
             let batched = self.client.batch(&address.partition, operations.clone()).await?;
-            sent = sent.saturating_add(batched.answer.sent);
-            match (Answer { sent, ..batched.answer.clone() }).verdict() {
+            match attempts.verdict(&batched.answer) {
                 Verdict::Applied => {
                     let etags = ids.into_iter().zip(batched.etags.into_iter().skip(1)).collect();
                     return Ok(Applied::Yes { etags, after: None });

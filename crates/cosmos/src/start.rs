@@ -57,7 +57,12 @@ impl Store {
         const ENQUEUE: &str = "enqueue_within";
         let row = message_row(ENQUEUE, item)?;
         let address = Address::of(&row.instance_id);
+        let message = self.arrival(ENQUEUE, &address, &row, None)?;
+        let mut is_in_doubt = false;
         for _ in 0..ATTEMPTS {
+            if is_in_doubt && self.is_stored(&address, &message).await? {
+                return Ok(true);
+            }
             let gate: Option<Versioned<Gate>> =
                 self.client.read(ENQUEUE, &address.partition, ids::GATE).await?;
             let count: Vec<u64> =
@@ -65,7 +70,6 @@ impl Store {
             if count.first().copied().unwrap_or(0) >= most as u64 {
                 return Ok(false);
             }
-            let message = self.arrival(ENQUEUE, &address, &row, None)?;
             let next = Gate::new(&address.partition, message.w);
             let guard = match &gate {
                 Some(gate) => Op::replace(ids::GATE, &next, Some(&gate.etag))?,
@@ -75,19 +79,23 @@ impl Store {
             let batched = self
                 .announced(&address, &[&message], self.client.batch(&address.partition, operations))
                 .await?;
-            let is_applied = match batched.verdict() {
-                Verdict::Applied => true,
-                Verdict::Refused(refusal) if is_conflict(refusal) => false,
+            match batched.verdict() {
+                Verdict::Applied => return Ok(true),
+                Verdict::Refused(refusal) if is_conflict(refusal) => {}
                 Verdict::Refused(_) => return Err(batched.error(ENQUEUE)),
-                Verdict::InDoubt => {
-                    self.client.read::<Item>(ENQUEUE, &address.partition, &message.id).await?.is_some()
-                }
-            };
-            if is_applied {
-                return Ok(true);
+                // The next attempt has the same id: if this one arrives late, the next one is refused.
+                Verdict::InDoubt => is_in_doubt = true,
             }
         }
+        if is_in_doubt && self.is_stored(&address, &message).await? {
+            return Ok(true);
+        }
         Err(contended(ENQUEUE, &address.id))
+    }
+
+    async fn is_stored(&self, address: &Address, message: &Item) -> Result<bool, ProviderError> {
+        let stored = self.client.read::<Item>("enqueue_within", &address.partition, &message.id).await?;
+        Ok(stored.is_some())
     }
 
     /// Starts an instance unless its id is taken.

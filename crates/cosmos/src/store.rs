@@ -6,6 +6,7 @@ use crate::error::CosmosStoreError;
 use crate::fleet::Fleet;
 use crate::heartbeat::Seeker;
 use crate::ids::Uid;
+use crate::leases::Leases;
 use crate::offers::Offers;
 use crate::ready::Ready;
 use crate::seats::{Roles, Seats};
@@ -53,6 +54,8 @@ pub(crate) struct Store {
     pub(crate) covered: Mutex<Roles>,
     /// The other runtimes, and the slots of this one.
     pub(crate) fleet: Mutex<Fleet>,
+    /// The slots of this runtime, if the program hands them out.
+    pub(crate) leases: Option<Leases>,
     /// Instances as their last commits of this process left them.
     pub(crate) tails: Tails,
     pub(crate) offers: Offers,
@@ -101,6 +104,7 @@ impl Store {
             repairs: AtomicU64::new(0),
             covered: Mutex::default(),
             fleet: Mutex::new(Fleet::new(own)),
+            leases: options.leases.clone().map(|leases| Leases::new(leases, own)),
             tails: Tails::default(),
             offers: Offers::default(),
             seats: Seats::default(),

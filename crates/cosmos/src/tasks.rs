@@ -40,3 +40,22 @@ impl Drop for Background {
         self.0.abort();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_of_a_store_ends_with_the_last_clone_of_the_store() {
+        let (held, ended) = tokio::sync::oneshot::channel::<()>();
+        let task = std::sync::Arc::new(Background::start(async move {
+            let _held = held;
+            std::future::pending::<()>().await;
+        }));
+        drop(std::sync::Arc::clone(&task));
+        tokio::task::yield_now().await;
+        assert!(!task.0.is_finished(), "one clone is left");
+        drop(task);
+        assert!(ended.await.is_err(), "the task dropped what it held");
+    }
+}

@@ -3,6 +3,7 @@
 use crate::factory::{fresh_config, quiet_target};
 use crate::script::start;
 use outlast_conformance::model::Hand;
+use outlast_cosmos::leases::{InMemoryLeaseProvider, LeaseProvider};
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig};
 use outlast_cosmos_rig::Target;
 use outlast_provider::model::{Event, EventKind, WorkItem};
@@ -36,8 +37,13 @@ impl World {
     }
 
     async fn open(&self) -> CosmosDBProvider {
+        self.open_with(None).await
+    }
+
+    /// A process whose program hands out slots.
+    async fn open_with(&self, leases: Option<Arc<dyn LeaseProvider>>) -> CosmosDBProvider {
         let clock = Some(Arc::clone(&self.clock) as Arc<dyn Clock>);
-        let options = CosmosDBOptions { clock, ..CosmosDBOptions::default() };
+        let options = CosmosDBOptions { clock, leases, ..CosmosDBOptions::default() };
         CosmosDBProvider::open(self.config.clone(), options).await.unwrap()
     }
 
@@ -152,6 +158,62 @@ async fn slots_move_under_load_and_every_instance_runs_once() {
     assert_eq!(ran.len(), started, "{ran:?}");
     assert!(ran.values().all(|count| *count == 1), "{ran:?}");
     assert_eq!(runtimes.iter().map(CosmosDBProvider::owned_slots).sum::<usize>(), 256);
+}
+
+#[tokio::test]
+async fn runtimes_serve_the_slots_that_their_program_hands_out() {
+    let mut world = World::new().await;
+    let mut ran = BTreeMap::new();
+    let leases: Arc<dyn LeaseProvider> = Arc::new(InMemoryLeaseProvider::new(2));
+    let one = world.open_with(Some(Arc::clone(&leases))).await;
+    let two = world.open_with(Some(Arc::clone(&leases))).await;
+    let client = world.open().await;
+    // The first one waits for no heartbeat of the second: the shares do not depend on each other.
+    world.run(1, &[&one], &mut ran).await;
+    world.run(1, &[&two], &mut ran).await;
+    assert_eq!((one.owned_slots(), two.owned_slots()), (128, 128));
+    for nth in 0..8 {
+        client.enqueue_for_orchestrator(start(&format!("i{nth}")), None).await.unwrap();
+    }
+    world.run(2, &[&one], &mut ran).await;
+    assert!(!ran.is_empty() && ran.keys().all(|instance| one.owns_slot_of(instance)), "{ran:?}");
+    world.run(2, &[&two], &mut ran).await;
+    assert_eq!(ran.len(), 8, "{ran:?}");
+    assert!(ran.values().all(|count| *count == 1), "{ran:?}");
+}
+
+#[tokio::test]
+async fn work_of_a_slot_that_the_program_hands_to_no_runtime_is_found_when_it_is_overdue() {
+    let mut world = World::new().await;
+    let mut ran = BTreeMap::new();
+    let leases: Arc<dyn LeaseProvider> = Arc::new(InMemoryLeaseProvider::new(2));
+    let (one, two) = (world.open_with(Some(Arc::clone(&leases))).await, world.open_with(Some(leases)).await);
+    world.run(1, &[&one, &two], &mut ran).await;
+    let lost = (0..).map(|nth| format!("i{nth}")).find(|id| two.owns_slot_of(id)).unwrap();
+    drop(two);
+    // The first one keeps its share, as it was planned.
+    let client = world.open().await;
+    client.enqueue_for_orchestrator(start(&lost), None).await.unwrap();
+    world.run(10, &[&one], &mut ran).await;
+    assert_eq!((one.owned_slots(), ran.len()), (128, 0));
+    world.run(90, &[&one], &mut ran).await;
+    assert_eq!(ran, BTreeMap::from([(lost, 1)]));
+}
+
+#[tokio::test]
+async fn the_slot_table_passes_over_runtimes_with_slots_of_their_program() {
+    let mut world = World::new().await;
+    let mut ran = BTreeMap::new();
+    let fixed = world.open_with(Some(Arc::new(InMemoryLeaseProvider::new(4)))).await;
+    let (one, two) = (world.open().await, world.open().await);
+    world.run(12, &[&fixed, &one, &two], &mut ran).await;
+    assert_eq!((fixed.owned_slots(), one.owned_slots(), two.owned_slots()), (64, 128, 128));
+    let client = world.open().await;
+    for nth in 0..8 {
+        client.enqueue_for_orchestrator(start(&format!("i{nth}")), None).await.unwrap();
+    }
+    world.run(2, &[&fixed, &one, &two], &mut ran).await;
+    assert_eq!((ran.len(), ran.values().sum::<u32>()), (8, 8), "{ran:?}");
 }
 
 fn versions(most: u64) -> DispatcherCapabilityFilter {

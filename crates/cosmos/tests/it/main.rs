@@ -12,6 +12,7 @@ mod faults;
 mod fences;
 mod fleet;
 mod kit;
+mod logs;
 mod model;
 mod opening;
 mod outbox;
