@@ -6,8 +6,9 @@ use outlast::{ActivityContext, ErrorDetails, OrchestrationContext, Orchestration
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 const ORDINARY: usize = 1_000;
 
@@ -111,7 +112,9 @@ pub(crate) async fn an_idle_node_gets_unstarted_activities(kind: Kind) {
     let waited = since.elapsed();
     let node_of = |ctx: &ActivityContext| ctx.worker_id().rsplit('-').next().map(str::to_string);
     assert_ne!(node_of(&first), node_of(&busy), "the busy node runs two activities at a time");
-    assert!(waited < Duration::from_millis(100), "the idle node waited for {waited:?} on {kind:?}");
+    // The promise is 100 ms. Other tests run at the same time, so the limit is ten times as long; without a give-back the idle
+    // node would wait for a lease, which is longer.
+    assert!(waited < Duration::from_secs(1), "the idle node waited for {waited:?} on {kind:?}");
     (0..HELD).for_each(|_| held.release());
     assert_eq!(cluster.output("held").await, HELD.to_string());
     cluster.end().await;
