@@ -50,13 +50,20 @@ fn fitting() -> OrchestrationRegistryBuilder {
     OrchestrationRegistry::builder().register("Waits", waits)
 }
 
+/// A minute passes, in which every task runs.
+async fn pass() {
+    for _ in 0..1_000 {
+        tokio::time::advance(LONG / 1_000).await;
+    }
+}
+
 /// Waits until the instance is held.
 async fn held(client: &Client, instance: &str) -> outlast_model::HeldInstance {
     for _ in 0..10_000 {
         if let Some(held) = client.held_instance(instance).await.unwrap() {
             return held;
         }
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        tokio::time::advance(Duration::from_millis(1)).await;
     }
     panic!("'{instance}' is not held");
 }
@@ -67,7 +74,7 @@ async fn events(client: &Client, instance: &str, count: usize) {
         if client.read_execution_history(instance, 1).await.unwrap().len() >= count {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        tokio::time::advance(Duration::from_millis(1)).await;
     }
     panic!("'{instance}' does not go on");
 }
@@ -91,7 +98,7 @@ async fn paused_instance_goes_on_after_resume_with_every_event() {
     let hold = client.held_instance("i").await.unwrap().unwrap().hold;
     assert_eq!((hold.kind, hold.actor.as_str(), hold.reason.as_str()), (HoldKind::Paused, "ann", "look"));
     client.raise_event("i", "first", "1").await.unwrap();
-    tokio::time::sleep(LONG).await;
+    pass().await;
     assert_eq!(client.read_execution_history("i", 1).await.unwrap().len(), 2, "no turn runs");
     assert_eq!(client.get_queue_depths().await.unwrap().orchestrator_queue, 0);
     assert_eq!(client.count_held().await.unwrap().unwrap().messages, 1);
@@ -170,7 +177,7 @@ async fn instance_with_changed_code_is_parked_and_heals_with_the_next_build() {
     broken.shutdown(None).await;
 
     let same = start(&store, OrchestrationRegistry::builder().register("Waits", changed), options("2")).await;
-    tokio::time::sleep(LONG).await;
+    pass().await;
     assert_eq!(client.held_instance("i").await.unwrap(), Some(parked), "the same build leaves it parked");
     same.shutdown(None).await;
 
