@@ -222,8 +222,7 @@ async fn typed_functions_with_a_codec_mix_with_the_string_api() {
     };
     let options = RuntimeOptions { codec: scrambled(), ..RuntimeOptions::default() };
     let registry = orchestrations().register_typed("caller", caller).build();
-    let second =
-        outlast::runtime::Runtime::start_with_options(store, activities().build(), registry, options).await;
+    let second = Runtime::start_with_options(store, activities().build(), registry, options).await;
     client.start_orchestration_typed("caller", "caller", secret("text")).await.unwrap();
     let output = client.wait_for_orchestration_typed::<String>("caller", LONG).await.unwrap();
     assert_eq!(output, Ok("s3cret text Some(\"s3cret text\")".to_string()));
