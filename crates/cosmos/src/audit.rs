@@ -21,7 +21,8 @@ struct Record {
     #[serde(rename = "instanceId")]
     partition: String,
     t: String,
-    #[serde(rename = "q")]
+    /// The indexed number of the order.
+    #[serde(rename = "o")]
     sequence: u64,
     #[serde(rename = "tm", with = "number")]
     at: u64,

@@ -29,7 +29,8 @@ impl Provider for RecordingStore {
             enqueue_for_orchestrator,
             commit_turn,
             enqueue_within,
-            start_orchestration
+            start_orchestration,
+            start_with_turn
         )
     );
 
@@ -76,6 +77,19 @@ impl Provider for RecordingStore {
         done.inspect(|completed| {
             self.call_log.activity_state(Some(&completion), CallState::Acknowledged);
             if let Completion::WithTurn { .. } = completed {
+                self.call_log.committed(&delta);
+            }
+        })
+    }
+
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<Completion, ProviderError> {
+        let delta = turn.commit.history_delta.clone();
+        self.call_log.sending(&start);
+        self.call_log.committing(&delta);
+        let done = self.inner.start_with_turn(start.clone(), turn).await;
+        done.inspect(|started| {
+            self.call_log.sent(&start);
+            if let Completion::WithTurn { .. } = started {
                 self.call_log.committed(&delta);
             }
         })

@@ -99,7 +99,7 @@ impl Provider for PausingStore {
     forward_provider!(
         Provider,
         |this| this.inner,
-        except(commit_turn, ack_orchestration_item, ack_work_item, complete_with_turn)
+        except(commit_turn, ack_orchestration_item, ack_work_item, complete_with_turn, start_with_turn)
     );
 
     async fn commit_turn(&self, lock_token: &str, mut commit: TurnCommit) -> Answer<Option<u64>> {
@@ -159,5 +159,19 @@ impl Provider for PausingStore {
             Ok(completed)
         };
         self.commit(work, completed).await
+    }
+
+    /// Never sabotaged: no process would try again to start the instance.
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Answer<Completion> {
+        let first = Commit::of_turn(&turn.commit.history_delta);
+        let started = async {
+            let started = self.inner.start_with_turn(start, turn).await?;
+            if let Completion::WithTurn { .. } = started {
+                self.log(CommitStep::Begun, first.as_ref());
+                self.log(CommitStep::Stored, first.as_ref());
+            }
+            Ok(started)
+        };
+        self.commit(None, started).await
     }
 }

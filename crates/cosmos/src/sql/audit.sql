@@ -1,1 +1,1 @@
-SELECT * FROM c WHERE c.t = 'u' AND c.q < @before ORDER BY c.q DESC
+SELECT * FROM c WHERE c.t = 'u' AND c.o < @before ORDER BY c.o DESC

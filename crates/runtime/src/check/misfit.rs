@@ -40,6 +40,13 @@ pub struct Misfit {
     pub site: Option<String>,
 }
 
+impl Misfit {
+    /// Whether the code ended before an event of its history.
+    fn is_early_end(&self) -> bool {
+        matches!(&self.cause, Cause::Mismatch(text) if text.contains("code ended before its history"))
+    }
+}
+
 /// The code at an event that it does not repeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
@@ -62,6 +69,28 @@ impl Recorded<'_> {
     /// place in the source is wanted.
     pub fn check(self, build: &Build, locate: Option<u64>) -> Checked {
         let (prefix, ending) = split(self.history);
+        let mut checked = self.check_prefix(build, locate, prefix, ending);
+        // Messages of the last turn that arrived after the code had ended are events before its ending.
+        let late = match ending {
+            [] => 0,
+            _ => prefix.iter().rev().take_while(|event| is_arrival(&event.kind)).count(),
+        };
+        for cut in 1..=late {
+            if !checked.misfit.as_ref().is_some_and(Misfit::is_early_end) {
+                break;
+            }
+            checked = self.check_prefix(build, locate, &prefix[..prefix.len() - cut], ending);
+        }
+        checked
+    }
+
+    fn check_prefix(
+        &self,
+        build: &Build,
+        locate: Option<u64>,
+        prefix: &[Event],
+        ending: &[Event],
+    ) -> Checked {
         let mut checked = Checked { misfit: None, patches: BTreeMap::new(), located: None };
         let misfit = |event_id, cause, site| Some(Misfit { event_id, cause, site });
         let opening = Past::of_history(prefix).opening;
@@ -70,7 +99,7 @@ impl Recorded<'_> {
             return checked;
         };
         let stamp = first.duroxide_version.clone();
-        let cold = build.cold(self.instance, self.execution_id, opening, stamp, self.kv);
+        let cold = build.cold(self.instance, self.execution_id, opening, stamp, self.kv.clone());
         let mut execution = match cold {
             Ok(execution) if ending.is_empty() => execution,
             Ok(execution) => execution.with_ended_history(),
@@ -141,6 +170,20 @@ fn is_note(kind: &EventKind) -> bool {
             | EventKind::SubOrchestrationCancelRequested { .. }
             | EventKind::ExternalSubscribedCancelled { .. }
             | EventKind::QueueSubscriptionCancelled { .. }
+    )
+}
+
+/// Whether the event is a message that arrived.
+fn is_arrival(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::ActivityCompleted { .. }
+            | EventKind::ActivityFailed { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::ExternalEvent { .. }
+            | EventKind::SubOrchestrationCompleted { .. }
+            | EventKind::SubOrchestrationFailed { .. }
+            | EventKind::QueueEventDelivered { .. }
     )
 }
 

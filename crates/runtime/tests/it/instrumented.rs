@@ -483,7 +483,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
     let seed: Vec<String> = lines.iter().filter(|line| line.starts_with("provider.")).cloned().collect();
     assert_eq!(seed, [of_seed.to_vec(), failed.to_vec()].concat());
     assert_eq!(lines.len(), contract.len() + seed.len(), "nothing else is recorded: {lines:#?}");
-    assert_eq!(metrics.snapshot().provider_errors, 30);
+    assert_eq!(metrics.snapshot().provider_errors, 31);
 }
 
 /// The error types of the contract's and of the seed's counter for one failed call.
