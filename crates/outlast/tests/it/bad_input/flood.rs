@@ -126,7 +126,8 @@ async fn a_flooded_instance_does_not_delay_other_instances() {
         // In time: a turn of the flooded instance processes at most a full mailbox.
         let bound = 20 * median + Duration::from_secs(2);
         assert!(flooded_median < bound, "{kind:?}: {flooded_median:?} with the flood, {median:?} without");
-        assert!(resident() < before + 100, "{kind:?}: {before} MiB before, {} MiB after", resident());
+        // Other tests of this process need some hundred MiB at times. `outlast-chaos flood` bounds the memory of a process of its own.
+        assert!(resident() < before + 500, "{kind:?}: {before} MiB before, {} MiB after", resident());
         cluster.end().await;
     }
 }
