@@ -4,13 +4,14 @@ use crate::factory::{fresh_config, quiet_target};
 use crate::faults::is_full;
 use async_trait::async_trait;
 use outlast_conformance::model::{DAMAGED, Damage, Hand, Sequence, Stored, Subject};
-use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, Texts};
+use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, Texts};
 use outlast_cosmos_rig::Target;
 use outlast_provider::model::json;
-use outlast_provider::{Clock, MessageBound, Provider};
+use outlast_provider::{Clock, Entropy, MessageBound, OsEntropy, Provider};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn agrees_with_the_specification() {
@@ -83,11 +84,28 @@ fn run_with(sequence: &Sequence, bound: MessageBound, batch: (usize, usize)) -> 
     runtime.block_on(async { sequence.run(&mut InContainer::open(bound, batch).await).await })
 }
 
+/// Gives all stores of a container the id of one process. The lease of another process ends later by the bound on clock skew, and
+/// the specification has no processes.
+#[derive(Default)]
+struct SameProcess {
+    has_id: AtomicBool,
+}
+
+impl Entropy for SameProcess {
+    fn next_u128(&self) -> u128 {
+        match self.has_id.swap(true, Ordering::Relaxed) {
+            true => OsEntropy.next_u128(),
+            false => 1,
+        }
+    }
+}
+
 /// A store in a container.
 struct InContainer {
     _target: Rc<Target>,
     clock: Arc<Hand>,
-    bound: MessageBound,
+    config: CosmosDBProviderConfig,
+    options: CosmosDBOptions,
     store: CosmosDBProvider,
 }
 
@@ -96,10 +114,12 @@ impl InContainer {
         let target = target_of_this_thread().await;
         let clock = Arc::new(Hand::default());
         let given = Some(Arc::clone(&clock) as Arc<dyn Clock>);
-        let options =
-            CosmosDBOptions { message_bound: bound, batch, clock: given, ..CosmosDBOptions::default() };
-        let store = CosmosDBProvider::open(fresh_config(&target), options).await.unwrap();
-        Self { _target: target, clock, bound, store }
+        let entropy = Arc::new(SameProcess::default());
+        let default = CosmosDBOptions::default();
+        let options = CosmosDBOptions { message_bound: bound, batch, clock: given, entropy, ..default };
+        let config = fresh_config(&target);
+        let store = CosmosDBProvider::open(config.clone(), options.clone()).await.unwrap();
+        Self { _target: target, clock, config, options, store }
     }
 }
 
@@ -110,16 +130,26 @@ impl Subject for InContainer {
     }
 
     fn message_bound(&self) -> MessageBound {
-        self.bound
+        self.options.message_bound
     }
 
     async fn set_time(&mut self, now_ms: u64) {
         self.clock.set(now_ms);
     }
 
-    /// The process stays the same. A new process waits for leases longer, by the bound on clock skew, and looks at instances in
-    /// another order, since it does not know the delays of their messages. The tests `several` and `opening` open stores again.
-    async fn reopen(&mut self) {}
+    /// Opens the store again, with the id of the same process, unless a message is delayed: a new process does not know the delay
+    /// before it reads the instance, and looks at instances in another order than the specification.
+    async fn reopen(&mut self) {
+        let is_delayed = |line: &String| {
+            let mut fields = line.split(' ').skip(2);
+            line.starts_with("message ") && fields.next() != fields.next()
+        };
+        if self.dump().await.iter().any(is_delayed) {
+            return;
+        }
+        self.options.entropy = Arc::new(SameProcess::default());
+        self.store = CosmosDBProvider::open(self.config.clone(), self.options.clone()).await.unwrap();
+    }
 
     async fn dump(&self) -> Vec<String> {
         self.store.dump().await.unwrap()

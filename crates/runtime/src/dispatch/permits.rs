@@ -19,7 +19,7 @@ impl Permits {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a permit if one is free and nobody waits; the one with number `preferred` if it is free.
+    /// Takes a permit if one is free and no task waits for one; the one with number `preferred` if it is free.
     pub(super) fn try_take(&self, preferred: usize) -> Option<Permit<'_>> {
         Some(self.numbered(self.semaphore.try_acquire().ok()?, preferred))
     }
