@@ -2,7 +2,7 @@
 
 use crate::state::{State, TraceLine};
 use outlast_model::codec::Codec;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Orchestration code makes its durable calls through this handle. Clones share one state, so that several async blocks can
 /// hold a handle.
@@ -11,6 +11,8 @@ pub struct OrchestrationContext(Arc<Shared>);
 
 struct Shared {
     identity: Identity,
+    /// Empty means the default. Every typed call reads it, so it is not behind the lock.
+    codec: OnceLock<Codec>,
     state: Mutex<State>,
 }
 
@@ -25,7 +27,7 @@ pub(crate) struct Identity {
 
 impl OrchestrationContext {
     pub(crate) fn new(identity: Identity, state: State) -> Self {
-        Self(Arc::new(Shared { identity, state: Mutex::new(state) }))
+        Self(Arc::new(Shared { identity, codec: OnceLock::new(), state: Mutex::new(state) }))
     }
 
     pub(crate) fn identity(&self) -> &Identity {
@@ -34,7 +36,12 @@ impl OrchestrationContext {
 
     /// The codec for typed values.
     pub fn codec(&self) -> Codec {
-        self.lock().codec
+        self.0.codec.get().copied().unwrap_or_default()
+    }
+
+    /// Sets the codec, unless it is set.
+    pub(crate) fn set_codec(&self, codec: Codec) {
+        let _ = self.0.codec.set(codec);
     }
 
     /// A poisoned lock is entered: orchestration code panics while the lock is free, or leaves whole values behind.

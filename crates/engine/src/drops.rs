@@ -19,7 +19,7 @@ impl Execution {
             let Some(note) = op.cancellation(DROPPED.to_string()) else { continue };
             op.on_drop(self, draft, event_id);
             draft.dropped.push((op, event_id));
-            let event = self.record(draft, Some(event_id), note);
+            let event = self.record(draft, Some(event_id), note).clone();
             self.apply(event, false)?;
         }
         Ok(())

@@ -7,11 +7,17 @@ use outlast_model::{Action, Event, EventKind};
 
 impl Execution {
     /// Writes an event and counts it. The caller applies it.
-    pub(crate) fn record(&mut self, draft: &mut Draft, source: Option<u64>, kind: EventKind) -> Event {
+    pub(crate) fn record<'a>(
+        &mut self,
+        draft: &'a mut Draft,
+        source: Option<u64>,
+        kind: EventKind,
+    ) -> &'a Event {
         let event = draft.event(self.identity(), self.summary.last_event_id + 1, source, kind);
         self.summary.note(&event);
-        draft.commit.history_delta.push(event.clone());
-        event
+        let place = draft.commit.history_delta.len();
+        draft.commit.history_delta.push(event);
+        &draft.commit.history_delta[place]
     }
 
     /// Turns decisions into events until the code waits and no decision is left. Each event is applied as replay will apply
@@ -42,10 +48,10 @@ impl Execution {
         let is_dropped = self.is_dropped(token);
         let outcome = if is_dropped { None } else { op.immediate_outcome(&action, draft.now_ms, random) };
         let event = self.record(draft, None, kind);
-        self.apply(event, false)?;
+        self.apply_decision(op, event)?;
         match outcome {
             Some(outcome) => {
-                let event = self.record(draft, Some(event_id), outcome);
+                let event = self.record(draft, Some(event_id), outcome).clone();
                 self.apply(event, false)
             }
             None => {

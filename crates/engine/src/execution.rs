@@ -124,9 +124,9 @@ impl Execution {
         }
     }
 
-    /// Sets the codec for typed values.
+    /// Sets the codec for typed values. The first call counts.
     pub fn with_codec(self, codec: Codec) -> Self {
-        self.context.lock().codec = codec;
+        self.context.set_codec(codec);
         self
     }
 

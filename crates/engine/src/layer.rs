@@ -28,6 +28,11 @@ pub fn activity(
     ctx.call_activity_as(name.into(), input, session_id, site, Raw::into_details)
 }
 
+/// The orchestration that made the call.
+pub fn context<T>(future: &DurableFuture<T>) -> &OrchestrationContext {
+    &future.context
+}
+
 /// Gives a new activity a tag that replay does not compare: a stored tag is kept.
 ///
 /// False if the activity has its event.

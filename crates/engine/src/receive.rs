@@ -51,7 +51,7 @@ impl Execution {
             let start = self.start(draft);
             batch.events.push(start);
             for (name, data) in self.opening.carried.clone() {
-                batch.events.push(self.record(draft, None, queue::delivered(name, data)));
+                batch.events.push(self.record(draft, None, queue::delivered(name, data)).clone());
             }
         }
         for message in messages {
@@ -65,7 +65,7 @@ impl Execution {
                 Receipt::Record { source, kind, failure } => {
                     batch.failure = batch.failure.or(failure.map(|failure| *failure));
                     // Recorded before the next message is received: the first outcome of a decision counts.
-                    batch.events.push(self.record(draft, source, kind));
+                    batch.events.push(self.record(draft, source, kind).clone());
                 }
             }
         }

@@ -10,7 +10,6 @@ use crate::op::signal::Signals;
 use crate::op::{Bound, Held, Op};
 use crate::patch::{self, Patch};
 use crate::version::Rules;
-use outlast_model::codec::Codec;
 use outlast_model::limits::Limits;
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -71,8 +70,6 @@ pub struct TraceLine {
 }
 
 pub(crate) struct State {
-    /// The codec for typed values.
-    pub(crate) codec: Codec,
     pub(crate) rules: Rules,
     pub(crate) limits: Arc<Limits>,
     /// The time of this turn.
@@ -118,7 +115,6 @@ impl State {
         status: Option<String>,
     ) -> Self {
         Self {
-            codec: Codec::default(),
             rules,
             limits,
             now_ms: 0,

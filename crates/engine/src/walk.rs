@@ -39,6 +39,13 @@ impl Execution {
         }
     }
 
+    /// Applies the event of a new decision.
+    pub(crate) fn apply_decision(&mut self, op: Op, event: &Event) -> Result<(), Stop> {
+        self.poll_if_due()?;
+        (self.applied, self.after_stored) = (event.event_id, false);
+        self.bind(op, event)
+    }
+
     /// Gives the code the request to cancel. Code that does not wait for it is not polled.
     fn deliver_cancellation(&mut self, reason: &str) {
         let wakers = self.context.lock().cancellation.request(reason);

@@ -122,6 +122,7 @@ impl Codec {
 }
 
 /// The name of the codec of a stored text, and the rest of the text. `None` for text that no [`PayloadCodec`] wrote.
+#[inline]
 pub fn marked(stored: &str) -> Option<(&str, &str)> {
     stored.strip_prefix(MARK)?.split_once(':')
 }

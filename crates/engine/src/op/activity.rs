@@ -80,7 +80,7 @@ impl OrchestrationContext {
         input: String,
         session_id: Option<String>,
         site: Site,
-        read: fn(Raw) -> T,
+        read: impl FnOnce(Raw) -> T + Send + 'static,
     ) -> DurableFuture<T> {
         let kind = ScheduleKind::Activity { name: name.clone() };
         let mut state = self.lock();

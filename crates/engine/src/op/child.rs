@@ -107,7 +107,7 @@ impl OrchestrationContext {
         instance: Option<String>,
         input: String,
         site: Site,
-        read: fn(Raw) -> T,
+        read: impl FnOnce(Raw) -> T + Send + 'static,
     ) -> DurableFuture<T> {
         let mut state = self.lock();
         let token = match instance.as_deref().and_then(refused) {
