@@ -23,12 +23,9 @@ use std::time::Duration;
 /// Cancellation safety: dropping the call cancels the activity.
 #[must_use = "the activity is cancelled when its call is dropped: await it"]
 pub struct Call<A: Activity> {
-    ctx: OrchestrationContext,
     site: Site,
     stage: Stage,
-    timeout: Option<Duration>,
-    timer: Option<DurableFuture<()>>,
-    retry: Option<Box<Retry>>,
+    extras: Option<Box<Extras>>,
     of: PhantomData<fn() -> A>,
 }
 
@@ -40,6 +37,14 @@ enum Stage {
     /// Nothing is scheduled, because the input does not encode.
     Unencodable(String),
     Done,
+}
+
+/// The parts of a call with a timeout or retries. Boxed, because most calls have neither, and a call is moved several times.
+struct Extras {
+    ctx: OrchestrationContext,
+    timeout: Option<Duration>,
+    timer: Option<DurableFuture<()>>,
+    retry: Option<Retry>,
 }
 
 /// The data for further attempts.
@@ -56,7 +61,7 @@ impl<A: Activity> Call<A> {
     #[track_caller]
     pub fn new(ctx: &OrchestrationContext, input: A::Input) -> Self {
         let site = Location::caller();
-        let stage = match payload::Payload::encode(&input, ctx.codec()) {
+        let stage = match payload::Payload::into_text(input, ctx.codec()) {
             Ok(input) => {
                 let activity = layer::activity(ctx, A::NAME, input, None, site);
                 if let Some(tag) = A::policy().tag {
@@ -66,20 +71,23 @@ impl<A: Activity> Call<A> {
             }
             Err(error) => Stage::Unencodable(error),
         };
-        Self { ctx: ctx.clone(), site, stage, timeout: None, timer: None, retry: None, of: PhantomData }
+        Self { site, stage, extras: None, of: PhantomData }
     }
 
     /// Schedules the activity again if it fails: a number of attempts, the first one included, or a [`RetryPolicy`]. An error that
     /// is permanent is not retried, and a timeout is not retried.
     pub fn retry(mut self, policy: impl Into<RetryPolicy>) -> Self {
         let policy = policy.into();
-        if let (Some(timeout), None) = (policy.timeout, self.timeout) {
+        if let (Some(timeout), None) =
+            (policy.timeout, self.extras.as_ref().and_then(|extras| extras.timeout))
+        {
             self = self.timeout(timeout);
         }
         if let Stage::Running(activity) = &self.stage
             && let Some((input, tag, session_id)) = layer::scheduled(activity)
         {
-            self.retry = Some(Box::new(Retry { policy, attempt: 1, input, tag, session_id }));
+            let retry = Retry { policy, attempt: 1, input, tag, session_id };
+            self.extras().map(|extras| extras.retry.insert(retry));
         }
         self
     }
@@ -87,9 +95,13 @@ impl<A: Activity> Call<A> {
     /// Gives each attempt this much time, from the moment in which it is scheduled. The call then returns [`CallError::TimedOut`] and
     /// cancels the activity.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        if let Stage::Running(_) = self.stage {
-            self.timer = Some(layer::timer(&self.ctx, timeout, self.site));
+        let site = self.site;
+        let is_running = matches!(self.stage, Stage::Running(_));
+        if let Some(extras) = self.extras() {
+            extras.timeout = Some(timeout);
+            if is_running {
+                extras.timer = Some(layer::timer(&extras.ctx, timeout, site));
+            }
         }
         self
     }
@@ -105,7 +117,7 @@ impl<A: Activity> Call<A> {
         if let Stage::Running(activity) = &self.stage {
             assert!(layer::set_tag(activity, tag.clone()), "tag() came too late: call it right after call()");
         }
-        if let Some(retry) = &mut self.retry {
+        if let Some(retry) = self.retries() {
             retry.tag = Some(tag);
         }
         self
@@ -125,10 +137,23 @@ impl<A: Activity> Call<A> {
                 "session() came too late: call it right after call()"
             );
         }
-        if let Some(retry) = &mut self.retry {
+        if let Some(retry) = self.retries() {
             retry.session_id = Some(session);
         }
         self
+    }
+
+    /// `None` if the call is over.
+    fn extras(&mut self) -> Option<&mut Extras> {
+        if let (None, Stage::Running(activity)) = (&self.extras, &self.stage) {
+            let ctx = layer::context(activity).clone();
+            self.extras = Some(Box::new(Extras { ctx, timeout: None, timer: None, retry: None }));
+        }
+        self.extras.as_deref_mut()
+    }
+
+    fn retries(&mut self) -> Option<&mut Retry> {
+        self.extras.as_mut()?.retry.as_mut()
     }
 
     fn callee() -> Callee {
@@ -137,25 +162,27 @@ impl<A: Activity> Call<A> {
 
     /// Plans the next attempt, unless the error is final.
     fn plan_retry(&mut self, error: &CallError<A::Error>) -> Option<Stage> {
-        let retry = self.retry.as_ref()?;
+        let extras = self.extras.as_ref()?;
+        let retry = extras.retry.as_ref()?;
         let last = retry.policy.max_attempts.max(1);
         if retry.attempt >= last || error.is_permanent() {
             return None;
         }
-        layer::trace_retry(&self.ctx, A::NAME, retry.attempt, last);
+        layer::trace_retry(&extras.ctx, A::NAME, retry.attempt, last);
         let wait = error.failed().and_then(Failure::retry_after);
         let wait = wait.unwrap_or_else(|| retry.policy.delay_for_attempt(retry.attempt));
         match wait.is_zero() {
             true => self.next_attempt(),
-            false => Some(Stage::Pausing(layer::timer(&self.ctx, wait, self.site))),
+            false => Some(Stage::Pausing(layer::timer(&extras.ctx, wait, self.site))),
         }
     }
 
     fn next_attempt(&mut self) -> Option<Stage> {
-        let retry = self.retry.as_mut()?;
+        let extras = self.extras.as_mut()?;
+        let retry = extras.retry.as_mut()?;
         retry.attempt += 1;
         let (input, session) = (retry.input.clone(), retry.session_id.clone());
-        let activity = layer::activity(&self.ctx, A::NAME, input, session, self.site);
+        let activity = layer::activity(&extras.ctx, A::NAME, input, session, self.site);
         match (&retry.tag, A::policy().tag) {
             (Some(tag), None) => {
                 layer::set_tag(&activity, tag.clone());
@@ -169,12 +196,20 @@ impl<A: Activity> Call<A> {
             (None, None) => {}
         }
         let activity = layer::set_attempt(activity, retry.attempt);
-        self.timer = self.timeout.map(|timeout| layer::timer(&self.ctx, timeout, self.site));
+        extras.timer = extras.timeout.map(|timeout| layer::timer(&extras.ctx, timeout, self.site));
         Some(Stage::Running(activity))
     }
 
+    /// Drops the activity and its timer, in this order.
+    fn end_attempt(&mut self) {
+        self.stage = Stage::Done;
+        if let Some(extras) = &mut self.extras {
+            extras.timer = None;
+        }
+    }
+
     fn timed_out(&self) -> CallError<A::Error> {
-        let timeout = self.timeout.unwrap_or_default();
+        let timeout = self.extras.as_ref().and_then(|extras| extras.timeout).unwrap_or_default();
         CallError::TimedOut(format!("activity '{}' had no outcome within {timeout:?}", A::NAME))
     }
 }
@@ -186,7 +221,7 @@ fn read<A: Activity>(
     codec: Codec,
 ) -> Result<A::Output, CallError<A::Error>> {
     match outcome {
-        Ok(text) => payload::Payload::decode(&text, codec).map_err(|error| {
+        Ok(text) => payload::Payload::decode(text, codec).map_err(|error| {
             CallError::Other(format!("the output of activity '{}' does not decode: {error}", A::NAME))
         }),
         Err(details) => Err(CallError::of(*details, callee, codec)),
@@ -203,15 +238,17 @@ impl<A: Activity> Future for Call<A> {
         loop {
             match &mut call.stage {
                 Stage::Running(activity) => {
-                    let Poll::Ready(outcome) = Pin::new(activity).poll(cx) else {
-                        let Some(timer) = &mut call.timer else { return Poll::Pending };
+                    let Poll::Ready(outcome) = Pin::new(&mut *activity).poll(cx) else {
+                        let timer = call.extras.as_mut().and_then(|extras| extras.timer.as_mut());
+                        let Some(timer) = timer else { return Poll::Pending };
                         ready!(Pin::new(timer).poll(cx));
                         let error = call.timed_out();
-                        (call.stage, call.timer) = (Stage::Done, None);
+                        call.end_attempt();
                         return Poll::Ready(Err(error));
                     };
-                    (call.stage, call.timer) = (Stage::Done, None);
-                    match read::<A>(outcome, Self::callee(), call.ctx.codec()) {
+                    let codec = layer::context(activity).codec();
+                    call.end_attempt();
+                    match read::<A>(outcome, Self::callee(), codec) {
                         Ok(output) => return Poll::Ready(Ok(output)),
                         Err(error) => match call.plan_retry(&error) {
                             Some(next) => call.stage = next,

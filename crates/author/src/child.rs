@@ -27,7 +27,7 @@ impl<O: Orchestration> Child<O> {
     #[track_caller]
     pub fn new(ctx: &OrchestrationContext, input: O::Input) -> Self {
         let site = Location::caller();
-        let outcome = payload::encode_input::<O>(ctx.codec(), &input)
+        let outcome = payload::encode_input::<O>(ctx.codec(), input)
             .map(|input| layer::child(ctx, O::NAME, O::VERSION, input, site));
         Self { outcome, codec: ctx.codec(), of: PhantomData }
     }
@@ -66,7 +66,7 @@ pub(crate) fn read<O: Orchestration>(
 ) -> Result<O::Output, CallError<O::Error>> {
     let callee = if O::TEXT_ERRORS { Callee::OfText } else { Callee::Orchestration };
     match outcome {
-        Ok(text) => payload::Payload::decode(&text, codec).map_err(|error| {
+        Ok(text) => payload::Payload::decode(text, codec).map_err(|error| {
             CallError::Other(format!("the output of orchestration '{}' does not decode: {error}", O::NAME))
         }),
         Err(details) => Err(CallError::of(*details, callee, codec)),
@@ -113,7 +113,7 @@ impl<'a, O: Orchestration> Detached<'a, O> {
     /// If the input does not encode, or the id cannot be used.
     #[track_caller]
     pub fn id(self, id: impl Into<String>) -> Result<(), CallError<std::convert::Infallible>> {
-        let input = payload::encode_input::<O>(self.ctx.codec(), &self.input).map_err(CallError::Other)?;
+        let input = payload::encode_input::<O>(self.ctx.codec(), self.input).map_err(CallError::Other)?;
         let started = self.ctx.try_schedule_orchestration(O::NAME, self.version, id, input);
         started.map_err(CallError::Other)
     }
@@ -131,7 +131,7 @@ impl<O: Orchestration> ContinueAsNew<O> {
     /// Asks for the next execution. The verb `continue_as_new` of an orchestration calls this.
     #[track_caller]
     pub fn new(ctx: &OrchestrationContext, input: O::Input) -> Self {
-        let error = match payload::encode_input::<O>(ctx.codec(), &input) {
+        let error = match payload::encode_input::<O>(ctx.codec(), input) {
             Ok(input) => {
                 match O::VERSION {
                     Some(version) => drop(ctx.continue_as_new_versioned(version, input)),

@@ -101,7 +101,7 @@ impl<O: Orchestration> Handle<O> {
             | OrchestrationStatus::Completed { custom_status, .. }
             | OrchestrationStatus::Failed { custom_status, .. } => custom_status,
         };
-        let decode = |text: String| O::Status::decode(&text, self.client.codec());
+        let decode = |text: String| O::Status::decode(text, self.client.codec());
         text.map(decode).transpose().map_err(|error| self.undecodable("the custom status", &error))
     }
 
@@ -245,7 +245,7 @@ impl<O: Orchestration, M: Request> Asking<'_, O, M> {
         let Handle { client, instance, .. } = handle;
         let answer = client.wait_for_kv_value_or_end(instance, &message::reply_key(&id), patience).await;
         match answer {
-            Ok(Some(text)) => M::Reply::decode(&text, client.codec())
+            Ok(Some(text)) => M::Reply::decode(text, client.codec())
                 .map_err(|error| handle.undecodable(&format!("the answer to '{}'", M::NAME), &error)),
             Ok(None) => Err(match Presence::of(client, instance).await? {
                 Presence::Ended(status) => InstanceError::Ended { instance: instance.clone(), status },

@@ -19,8 +19,10 @@ use std::any::{Any, TypeId};
 pub trait Payload: Sized + Send + 'static {
     /// The text of a value.
     fn encode(&self, codec: Codec) -> Result<String, String>;
+    /// [`Payload::encode`] of a value that is not needed any more: a string is not copied.
+    fn into_text(self, codec: Codec) -> Result<String, String>;
     /// The value of a text.
-    fn decode(text: &str, codec: Codec) -> Result<Self, String>;
+    fn decode(text: String, codec: Codec) -> Result<Self, String>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -29,19 +31,28 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Payload for T {
         encode(codec, self)
     }
 
-    fn decode(text: &str, codec: Codec) -> Result<Self, String> {
-        decode(codec, text)
+    fn into_text(self, codec: Codec) -> Result<String, String> {
+        match cast::<Self, String>(self) {
+            Ok(text) if matches!(codec, Codec::Custom(_)) => codec.seal(encode_string(codec, text)),
+            Ok(text) => Ok(encode_string(codec, text)),
+            Err(value) => encode(codec, &value),
+        }
+    }
+
+    fn decode(text: String, codec: Codec) -> Result<Self, String> {
+        if TypeId::of::<Self>() == TypeId::of::<String>() && is_plain(&text) && marked(&text).is_none() {
+            // `cast` gives the text back if the types differ, and they do not.
+            return cast::<String, Self>(text).or_else(|text| decode(codec, &text));
+        }
+        decode(codec, &text)
     }
 }
 
 /// The text of a value. It is the text of [`Codec::encode`], so that a typed call repeats a recorded call of the string API. The one
 /// exception is a string that is JSON itself: with the codec of the contract it would be read back as another value.
 pub(crate) fn encode<T: Serialize + 'static>(codec: Codec, value: &T) -> Result<String, String> {
-    if let Some(text) = (value as &dyn Any).downcast_ref::<String>() {
-        return codec.seal(encode_string(codec, text));
-    }
     let text = match serde_json::to_value(value) {
-        Ok(Value::String(text)) => return codec.seal(encode_string(codec, &text)),
+        Ok(Value::String(text)) => return codec.seal(encode_string(codec, text)),
         Ok(value) => serde_json::to_string(&value),
         // Integers above 64 bits have a text and no `Value`.
         Err(_) => serde_json::to_string(value),
@@ -49,18 +60,35 @@ pub(crate) fn encode<T: Serialize + 'static>(codec: Codec, value: &T) -> Result<
     codec.seal(text.map_err(|error| error.to_string())?)
 }
 
-fn encode_string(codec: Codec, text: &str) -> String {
-    match codec == Codec::Contract && !is_json(text) && marked(text).is_none() {
-        true => text.to_string(),
+#[inline]
+fn encode_string(codec: Codec, text: String) -> String {
+    match matches!(codec, Codec::Contract) && !is_json(&text) && marked(&text).is_none() {
+        true => text,
         // `Value` displays as JSON.
         false => Value::from(text).to_string(),
     }
 }
 
+/// The value if both types are the same, without a copy.
+fn cast<From: 'static, To: 'static>(value: From) -> Result<To, From> {
+    let mut value = Some(value);
+    let same = (&mut value as &mut dyn Any).downcast_mut::<Option<To>>().and_then(Option::take);
+    match (same, value) {
+        (Some(same), _) => Ok(same),
+        (None, Some(value)) => Err(value),
+        (None, None) => unreachable!("a value is taken only if the types are the same"),
+    }
+}
+
+/// Whether the text is no JSON string.
+fn is_plain(text: &str) -> bool {
+    !text.trim_ascii_start().starts_with('"')
+}
+
 /// The text of the input of an orchestration.
-pub(crate) fn encode_input<O: Orchestration>(codec: Codec, input: &O::Input) -> Result<String, String> {
+pub(crate) fn encode_input<O: Orchestration>(codec: Codec, input: O::Input) -> Result<String, String> {
     input
-        .encode(codec)
+        .into_text(codec)
         .map_err(|error| format!("the input of orchestration '{}' does not encode: {error}", O::NAME))
 }
 
@@ -68,14 +96,11 @@ pub(crate) fn encode_input<O: Orchestration>(codec: Codec, input: &O::Input) -> 
 /// also the value of a function without input.
 pub(crate) fn decode<T: DeserializeOwned + 'static>(codec: Codec, text: &str) -> Result<T, String> {
     let text = &*codec.open(text)?;
-    if TypeId::of::<T>() == TypeId::of::<String>() && !text.trim_start().starts_with('"') {
-        let mut decoded: Option<T> = None;
-        if let Some(decoded) = (&mut decoded as &mut dyn Any).downcast_mut::<Option<String>>() {
-            *decoded = Some(text.to_string());
-        }
-        if let Some(decoded) = decoded {
-            return Ok(decoded);
-        }
+    if TypeId::of::<T>() == TypeId::of::<String>()
+        && is_plain(text)
+        && let Ok(decoded) = cast(text.to_string())
+    {
+        return Ok(decoded);
     }
     let decoded = Codec::Contract.decode(text);
     match decoded {

@@ -75,7 +75,7 @@ impl<A: Activity> ActivityHandler for TypedActivity<A> {
     async fn attempt(&self, ctx: ActivityContext, input: String) -> Attempt {
         let (codec, limit) = (ctx.codec(), ctx.limits().payload_bytes);
         let failures = ctx.failures().saturating_add(1);
-        let input = match A::Input::decode(&input, codec) {
+        let input = match A::Input::decode(input, codec) {
             Ok(input) => input,
             Err(error) => {
                 return done(fault::<A>(
@@ -92,7 +92,7 @@ impl<A: Activity> ActivityHandler for TypedActivity<A> {
             Some(timeout) => tokio::time::timeout(timeout, body).await.ok(),
         };
         let (error, wait) = match ran {
-            Some(Ok(Ok(value))) => return Attempt::Done(written::<A>(&value, codec, limit)),
+            Some(Ok(Ok(value))) => return Attempt::Done(written::<A>(value, codec, limit)),
             Some(Ok(Err(error))) if error.is_permanent() => {
                 return done(bounded::<A>(failure::write(&error, A::TEXT_ERRORS, codec), codec, limit));
             }
@@ -136,8 +136,8 @@ fn fault<A: Activity>(fault: Fault, text: String, codec: Codec) -> String {
 }
 
 /// The text of an output.
-fn written<A: Activity>(value: &A::Output, codec: Codec, limit: usize) -> Result<String, String> {
-    let text = value.encode(codec).map_err(|error| {
+fn written<A: Activity>(value: A::Output, codec: Codec, limit: usize) -> Result<String, String> {
+    let text = value.into_text(codec).map_err(|error| {
         fault::<A>(Fault::Value, format!("the output of {} does not encode: {error}", named::<A>()), codec)
     })?;
     match text.len() > limit {
@@ -168,7 +168,7 @@ impl<O: Orchestration> OrchestrationHandler for TypedOrchestration<O> {
     async fn invoke(&self, ctx: OrchestrationContext, input: String) -> Result<String, String> {
         let codec = ctx.codec();
         let fault = |text: String| failure::write_fault(Fault::Value, text, O::TEXT_ERRORS, codec);
-        let input = O::Input::decode(&input, codec).map_err(|error| {
+        let input = O::Input::decode(input, codec).map_err(|error| {
             fault(format!("the input of orchestration '{}' does not decode: {error}", O::NAME))
         })?;
         let result = match O::ON_CANCEL {
@@ -179,7 +179,7 @@ impl<O: Orchestration> OrchestrationHandler for TypedOrchestration<O> {
             },
         };
         match result {
-            Ok(value) => value.encode(codec).map_err(|error| {
+            Ok(value) => value.into_text(codec).map_err(|error| {
                 fault(format!("the output of orchestration '{}' does not encode: {error}", O::NAME))
             }),
             Err(error) => Err(failure::write(&error, O::TEXT_ERRORS, codec)),

@@ -31,7 +31,7 @@ impl<'a, O: Orchestration> Start<'a, O> {
     pub fn new(client: &'a Client, input: O::Input) -> Self {
         Self {
             client,
-            input: payload::encode_input::<O>(client.codec(), &input),
+            input: payload::encode_input::<O>(client.codec(), input),
             id: None,
             version: O::VERSION.map(str::to_string),
             delay: None,
