@@ -311,7 +311,8 @@ impl Manager for Opener {
     type Error = PostgresError;
 
     async fn create(&self) -> Result<Connection> {
-        self.0.open().await
+        // Boxed: every call of the store waits for a connection, and the state of a TLS handshake would be moved with each.
+        Box::pin(self.0.open()).await
     }
 
     async fn recycle(&self, connection: &mut Connection, _: &Metrics) -> RecycleResult<PostgresError> {

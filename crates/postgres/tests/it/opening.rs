@@ -3,7 +3,7 @@
 use crate::factory::{fresh_config, fresh_name, raw, server_url};
 use crate::support::*;
 use outlast_postgres::{MigrationPolicy, PostgresError, PostgresProvider, ProviderConfig};
-use outlast_provider::ProviderAdmin;
+use outlast_provider::{Provider, ProviderAdmin, TagFilter, WorkRequest};
 
 async fn open(config: &ProviderConfig) -> Result<PostgresProvider, PostgresError> {
     PostgresProvider::new_with_config(config.clone()).await
@@ -136,4 +136,14 @@ async fn cleanup_keeps_the_public_schema() {
     let again = PostgresProvider::new(&format!("{server}/{database}")).await.unwrap();
     assert!(again.list_instances().await.unwrap().is_empty());
     run(&again, "i").await;
+}
+
+/// Every call moves its future several times: the state of a TLS handshake must not be a part of it.
+#[tokio::test]
+async fn the_future_of_a_call_has_no_room_for_a_handshake() {
+    let store = open(&fresh_config()).await.unwrap();
+    let (tag_filter, poll_timeout, lock_timeout) = (&TagFilter::DefaultOnly, NO_WAIT, NO_WAIT);
+    let request = WorkRequest { max_items: 1, lock_timeout, poll_timeout, session: None, tag_filter };
+    let sizes = [size_of_val(&*store.fetch_work_items(request)), size_of_val(&*store.read("i"))];
+    assert!(sizes.iter().all(|size| *size < 8 * 1024), "bytes of the futures: {sizes:?}");
 }
