@@ -26,6 +26,9 @@ pub(crate) enum Bench {
     /// Measures orchestrations per second and idle CPU time beside many held instances
     #[command(disable_help_flag = true)]
     Held(PassedOn),
+    /// Runs orchestrations for minutes at full and at half load, and compares the last minute with the first
+    #[command(disable_help_flag = true)]
+    Soak(PassedOn),
     /// Measures whole orchestrations, next to peers and to floors
     #[command(disable_help_flag = true)]
     Compare(PassedOn),
@@ -46,6 +49,16 @@ impl Bench {
             Self::Lists(PassedOn { args }) => run("lists", args, Server::start().ok().as_ref()),
             // Without a server, only SQLite is measured.
             Self::Held(PassedOn { args }) => run("held", args, Server::start().ok().as_ref()),
+            Self::Soak(PassedOn { args }) => {
+                let server = match args.iter().any(|arg| arg == "postgres") {
+                    true => Some(
+                        Server::start()
+                            .map_err(|reason| format!("PostgreSQL could not be started: {reason}"))?,
+                    ),
+                    false => None,
+                };
+                run("soak", args, server.as_ref())
+            }
             Self::Compare(PassedOn { args }) => crate::run_tool("outlast-bench-compare", args),
         }
     }

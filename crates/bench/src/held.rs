@@ -2,15 +2,13 @@
 //! without.
 
 use crate::cases::folder;
-use crate::hello::start;
+use crate::hello::{registries, start};
 use crate::measure::{self, percentile, usage};
 use duroxide::client::Client;
 use duroxide::providers::postgres::PostgresProvider;
 use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::providers::{Hold, HoldKind, HoldOutcome, Provider, WorkItem};
-use duroxide::runtime::registry::ActivityRegistry;
-use duroxide::runtime::{OrchestrationRegistry, Runtime, RuntimeOptions};
-use duroxide::{ActivityContext, OrchestrationContext};
+use duroxide::runtime::{Runtime, RuntimeOptions};
 use futures::StreamExt;
 use outlast_provider::model::{Event, EventKind};
 use outlast_provider::{ExecutionMetadata, TurnCommit, TurnRequest};
@@ -74,14 +72,7 @@ async fn measure_store(
 
 /// Orchestrations per second, the median of some rounds, and the share of a core that an idle runtime uses.
 async fn rounds(store: &Arc<dyn Provider>, prefix: &str, cycles: usize) -> (f64, f64) {
-    let orchestrations = OrchestrationRegistry::builder()
-        .register("Hello", |ctx: OrchestrationContext, input: String| async move {
-            ctx.schedule_activity("Greet", input).await
-        })
-        .build();
-    let activities = ActivityRegistry::builder()
-        .register("Greet", |_: ActivityContext, input: String| async move { Ok(format!("hello, {input}")) })
-        .build();
+    let (activities, orchestrations) = registries();
     let options =
         RuntimeOptions { orchestration_concurrency: 16, worker_concurrency: 16, ..RuntimeOptions::default() };
     let runtime = Runtime::start_with_options(Arc::clone(store), activities, orchestrations, options).await;

@@ -1,5 +1,8 @@
 //! The hello cycle through the store.
 
+use duroxide::runtime::OrchestrationRegistry;
+use duroxide::runtime::registry::ActivityRegistry;
+use duroxide::{ActivityContext, OrchestrationContext};
 use outlast_provider::model::{Event, EventKind, ExecutionStatus, WorkItem};
 use outlast_provider::{ExecutionMetadata, FetchedTurn, Provider, TagFilter, TurnRequest, WorkRequest};
 use outlast_sqlite::SqliteProvider;
@@ -8,6 +11,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const LEASE: Duration = Duration::from_secs(30);
+
+/// One orchestration of one activity.
+pub(crate) fn registries() -> (ActivityRegistry, OrchestrationRegistry) {
+    let activities = ActivityRegistry::builder()
+        .register("Greet", |_: ActivityContext, name: String| async move { Ok(format!("hello, {name}")) })
+        .build();
+    let hello =
+        |ctx: OrchestrationContext, name: String| async move { ctx.schedule_activity("Greet", name).await };
+    (activities, OrchestrationRegistry::builder().register("Hello", hello).build())
+}
 
 pub(crate) fn start(instance: &str) -> WorkItem {
     WorkItem::StartOrchestration {

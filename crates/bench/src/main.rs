@@ -20,6 +20,7 @@ mod report;
 mod shared;
 mod side;
 mod sizes;
+mod soak;
 
 use std::process::ExitCode;
 
@@ -54,6 +55,12 @@ outlast-bench held [--held N] [--cycles N]
 Prints orchestrations per second and idle CPU time of SQLite and PostgreSQL without held instances, and
 with N of them (default: 100,000), each with one waiting message. `cargo xtask bench held` starts the
 server.
+
+outlast-bench soak [--minutes N] [--store sqlite|postgres] [--report FILE]
+
+Runs orchestrations of one activity at the defaults, at full load and then at half of it, N minutes each
+(default: 10). Prints a line every ten seconds, compares the last minute with the first, and writes plots of
+throughput, latency, memory and sizes (default: target/soak-STORE.html). Exits with 2 if a target is missed.
 
 outlast-bench engine replay|warm-turns|typed-turns|join [--setup-only]
 
@@ -103,6 +110,7 @@ fn main() -> ExitCode {
         Some("sizes") => exit_code(sizes::main(args)),
         Some("lists") => exit_code(lists::main(args)),
         Some("held") => exit_code(held::main(args)),
+        Some("soak") => exit_code(soak::main(args)),
         Some("help" | "--help" | "-h") => {
             println!("{HELP}");
             ExitCode::SUCCESS

@@ -1,14 +1,12 @@
 //! `cargo xtask bench sizes`: the sizes of the tables in PostgreSQL after many orchestrations, after their deletion,
 //! and after as many more.
 
+use crate::hello::registries;
 use crate::measure;
 use duroxide::providers::ProviderAdmin;
 use duroxide::providers::postgres::PostgresProvider;
 use duroxide::runtime::Runtime;
-use duroxide::runtime::registry::ActivityRegistry;
-use duroxide::{
-    ActivityContext, Client, InstanceFilter, OrchestrationContext, OrchestrationRegistry, RuntimeOptions,
-};
+use duroxide::{Client, InstanceFilter, RuntimeOptions};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -73,13 +71,7 @@ impl MeasuredStore {
         let (watcher, connection) =
             tokio_postgres::connect(&url, NoTls).await.map_err(|error| error.to_string())?;
         tokio::spawn(connection);
-        let activities = ActivityRegistry::builder()
-            .register("Greet", |_: ActivityContext, name: String| async move { Ok(format!("hello, {name}")) })
-            .build();
-        let hello = |ctx: OrchestrationContext, name: String| async move {
-            ctx.schedule_activity("Greet", name).await
-        };
-        let orchestrations = OrchestrationRegistry::builder().register("Hello", hello).build();
+        let (activities, orchestrations) = registries();
         let options = RuntimeOptions {
             orchestration_concurrency: 16,
             worker_concurrency: 16,
