@@ -3,12 +3,17 @@
 /** @param {Element} from @param {Element} to */
 export function morph(from, to) {
   if (from.hasAttribute("data-keep") && from.getAttribute("data-why") === to.getAttribute("data-why")) return;
-  for (const { name } of [...from.attributes]) if (!to.hasAttribute(name) && name !== "open" && name !== "title" && name !== "class") from.removeAttribute(name);
+  for (const { name } of [...from.attributes]) if (!to.hasAttribute(name) && !isOfBrowser(from, name)) from.removeAttribute(name);
   for (const { name, value } of to.attributes) if (from.getAttribute(name) !== value) from.setAttribute(name, value);
   if (from === document.activeElement && "value" in from) return;
   // A time keeps the text of the browser's zone.
   if (from.localName === "time") return;
   children(from, to);
+}
+
+/** Whether a script of this page, not the server, has set the attribute. */
+function isOfBrowser(node, name) {
+  return name === "open" || (name === "title" && node.localName === "time") || (name === "class" && node.className === "chosen");
 }
 
 /** @param {Element} from @param {Element} to */
