@@ -20,6 +20,7 @@ export function showTimes() {
     if (Number.isNaN(at.getTime())) continue;
     const text = "ago" in time.dataset ? ago(now - at.getTime()) : "clock" in time.dataset ? clock.format(at) : day.format(at);
     if (time.textContent !== text) time.textContent = text;
-    if (!time.title) time.title = `${time.dateTime} (UTC)`;
+    const title = `${time.dateTime} (UTC)`;
+    if (time.title !== title) time.title = title;
   }
 }

@@ -1,6 +1,6 @@
 //! The HTTP API and the dashboard of Outlast.
 //!
-//! [`router`] makes a router for an application of your own; [`serve`] runs it alone, as `outlast serve` does.
+//! [`router`] makes a router for an application of your own; [`serve()`] runs it alone, as `outlast serve` does.
 //!
 //! ```
 //! use outlast::Client;

@@ -49,6 +49,18 @@ async fn every_route_requires_its_scope() {
 }
 
 #[tokio::test]
+async fn every_schema_that_the_document_names_exists() {
+    let server = Server::start(Options::default()).await;
+    let document = server.get("/api/v1/openapi.json").await;
+    let schemas = &document.json()["components"]["schemas"];
+    let named =
+        document.body.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next());
+    let missing: Vec<&str> = named.filter(|name| schemas[name].is_null()).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn stream_requires_the_scope_read() {
     let server = Server::start(with_tokens(operating())).await;
     assert_eq!(server.get("/api/v1/stream").await.problem().0, 401);
