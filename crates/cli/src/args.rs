@@ -28,6 +28,8 @@ pub(crate) enum Command {
     /// Show the instances of a store, say why they wait, send them events, and cancel them
     #[command(arg_required_else_help = true)]
     Instance(InstanceArgs),
+    #[cfg(feature = "server")]
+    Serve(crate::serve::ServeArgs),
     Stress(StressArgs),
 }
 

@@ -1,7 +1,7 @@
 //! The `outlast` command: a demo that survives kills, commands for the instances of a store, a check of new programs, and stress runs.
 //!
 //! `check/` replays instances with a new build of a program, `demo/` is a shop that demonstrates Outlast, `instance/` has one file per subcommand for operators, `stress/` puts a store under
-//! load, `store/` opens the store that `--store` names. Commands print through `output.rs` and return a `Failure`.
+//! load, `serve.rs` runs the HTTP server, `store/` opens the store that `--store` names. Commands print through `output.rs` and return a `Failure`.
 
 mod args;
 mod check;
@@ -10,6 +10,8 @@ mod duration;
 mod failure;
 mod instance;
 mod output;
+#[cfg(feature = "server")]
+mod serve;
 mod store;
 mod stress;
 mod terminal;
@@ -59,6 +61,8 @@ fn run(args: Args) -> Result<(), Failure> {
             Command::Check(check) => check::run(check).await,
             Command::Demo(demo) => demo::run(demo).await,
             Command::Instance(instance) => instance::run(instance).await,
+            #[cfg(feature = "server")]
+            Command::Serve(serve) => serve::run(serve).await,
             Command::Stress(stress) => stress::run(stress).await,
         }
     })

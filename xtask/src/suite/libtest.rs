@@ -58,6 +58,7 @@ const PORTABLE: &[&str] = &[
     "outlast-runtime",
     "outlast-conformance",
     "outlast",
+    "outlast-server",
     "outlast-cli",
 ];
 

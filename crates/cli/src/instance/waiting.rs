@@ -7,7 +7,7 @@ use outlast::providers::{Clock, PendingWork, QueuedItem, SystemClock};
 use serde::Serialize;
 
 /// The most messages and activities that are read; an instance may have thousands.
-pub(super) const MOST_QUEUED: usize = 200;
+const MOST_QUEUED: usize = 200;
 /// The number of reads if the store changes in between.
 const MAX_READS: usize = 3;
 /// After a turn has been due for this time, the output asks whether a runtime has the orchestration.

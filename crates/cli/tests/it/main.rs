@@ -11,6 +11,8 @@ mod instance;
 mod killed;
 mod postgres;
 mod program;
+#[cfg(all(unix, feature = "server"))]
+mod serve;
 mod stores;
 mod stress;
 mod support;

@@ -176,6 +176,13 @@ impl Client {
         Ok(self.admin()?.audit_page(before, limit).await?)
     }
 
+    /// Adds a record to the audit of the store. Returns false if the store keeps no audit.
+    ///
+    /// Cancellation safety: when the future is dropped, the record is stored or it is not.
+    pub async fn append_audit(&self, entry: &AuditEntry) -> Result<bool, ClientError> {
+        Ok(self.admin()?.append_audit(entry).await?)
+    }
+
     async fn can_hold(&self) -> Result<bool, ClientError> {
         Ok(self.count_held().await?.is_some())
     }
@@ -189,7 +196,7 @@ impl Client {
             request: None,
             result: "done".to_string(),
         };
-        self.admin()?.append_audit(&entry).await?;
+        self.append_audit(&entry).await?;
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ mod send;
 mod start;
 mod start_builder;
 mod wait;
+mod why;
 
 pub use error::ClientError;
 pub use start_builder::{AlreadyExists, Conflict, StartBuilder, StartReceipt};

@@ -1,0 +1,92 @@
+//! A client of Outlast over the HTTP API of `outlast serve`. It has the methods of [`outlast::Client`], with the same errors, for services
+//! that cannot reach the database.
+//!
+//! ```no_run
+//! # async fn start() -> Result<(), outlast::ClientError> {
+//! use outlast_client_http::HttpClient;
+//! use std::time::Duration;
+//!
+//! let client = HttpClient::new("http://127.0.0.1:7411")?.with_token("0123..").with_reason("checkout service");
+//! client.start_orchestration("order-1", "Order", r#"{"total":12}"#).await?;
+//! let status = client.wait_for_orchestration("order-1", Duration::from_secs(30)).await?;
+//! # drop(status);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The address is `http://`: put a proxy that speaks TLS beside the client where the network is not trusted. The token needs the scope
+//! `payloads` for statuses and values, and `operate` for starts and messages.
+
+mod manage;
+mod read;
+mod send;
+mod transport;
+mod wire;
+
+use hyper_util::client::legacy::Client as Hyper;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use outlast::ClientError;
+use outlast::runtime::Codec;
+use std::fmt;
+use transport::Body;
+
+/// A client of one server. Cloning a client is cheap.
+///
+/// Every method is cancellation safe in the sense of [`outlast::Client`]: a request whose future is dropped was carried out as a whole, or
+/// not at all.
+#[derive(Clone)]
+pub struct HttpClient {
+    http: Hyper<HttpConnector, Body>,
+    /// The address of the server with its base path, without `/` at the end.
+    base: String,
+    token: Option<String>,
+    reason: String,
+    codec: Codec,
+}
+
+impl HttpClient {
+    /// A client of the server at this address, such as `http://127.0.0.1:7411` or `http://ops.example.com/outlast`.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InvalidInput`] for an address that is not `http://HOST`.
+    pub fn new(address: &str) -> Result<Self, ClientError> {
+        let base = address.trim_end_matches('/').to_string();
+        let is_http = base
+            .parse::<hyper::Uri>()
+            .is_ok_and(|uri| uri.scheme_str() == Some("http") && uri.host().is_some());
+        if !is_http {
+            return Err(ClientError::InvalidInput {
+                message: "the address of the server is not http://HOST:PORT".to_string(),
+            });
+        }
+        let http = Hyper::builder(TokioExecutor::new()).build_http();
+        let reason = "a request of outlast-client-http".to_string();
+        Ok(Self { http, base, token: None, reason, codec: Codec::default() })
+    }
+
+    /// The same client with a token of the server's token file.
+    #[must_use]
+    pub fn with_token(self, token: impl Into<String>) -> Self {
+        Self { token: Some(token.into()), ..self }
+    }
+
+    /// The same client with another reason in the audit records of its requests, such as the name of the service.
+    #[must_use]
+    pub fn with_reason(self, reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), ..self }
+    }
+
+    /// The same client with another codec for typed values.
+    #[must_use]
+    pub fn with_codec(self, codec: Codec) -> Self {
+        Self { codec, ..self }
+    }
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpClient").field("base", &self.base).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,177 @@
+//! The two layers around every route: the outer one for all requests, the inner one with the rule of the route.
+
+use super::origin::{check_host, check_origin};
+use super::{Scope, Scopes};
+use crate::app::Shared;
+use crate::problem::{Code, Problem};
+use crate::ui;
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use outlast::providers::{Entropy, OsEntropy};
+
+/// The name in audit records if the server has no tokens.
+const ANONYMOUS: &str = "local";
+/// The cookie of the dashboard with the token.
+pub(crate) const COOKIE: &str = "outlast_token";
+
+/// The id of a request, in its response and in audit records.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestId(pub(crate) String);
+
+/// The caller of an admitted request.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) name: String,
+    pub(crate) scopes: Scopes,
+}
+
+/// The rule of a route.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rule {
+    /// The required scope; `None` for a route that needs no token.
+    pub(crate) scope: Option<Scope>,
+    /// Whether the route changes data.
+    pub(crate) is_write: bool,
+    /// Whether the route answers with a page.
+    pub(crate) is_page: bool,
+}
+
+/// The outer layer: host, number of requests, headers of the response, and the form of errors.
+pub(crate) async fn enter(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
+    let id = RequestId(format!("{:032x}", OsEntropy.next_u128()));
+    request.extensions_mut().insert(id.clone());
+    let path = request.uri().path();
+    let (is_api, is_probe) = (path.starts_with("/api/"), matches!(path, "/healthz" | "/readyz"));
+    let is_head = request.method() == axum::http::Method::HEAD;
+    let admitted = match is_probe {
+        // A probe names the address of the machine, and the answer tells nothing.
+        true => Ok(()),
+        false => check_host(request.headers(), &app.options.hosts),
+    };
+    let permit = app.requests.try_acquire();
+    let mut response = match (admitted, permit) {
+        (Err(problem), _) => problem.into_response(),
+        (Ok(()), Err(_)) => {
+            Problem::new(Code::BUSY, "the server answers as many requests as it may: try again later")
+                .into_response()
+        }
+        (Ok(()), Ok(_permit)) => next.run(request).await,
+    };
+    let status = response.status();
+    if status.is_client_error() || status.is_server_error() {
+        let made = response.extensions_mut().remove::<Problem>();
+        // A page that needs a token answers with the login page.
+        if made.is_some() || (is_api && !is_head) {
+            let problem = made.unwrap_or_else(|| Problem::of_status(status));
+            response = shown(&app, problem, &id, is_api);
+        }
+    }
+    add_headers(response.headers_mut(), &id);
+    response
+}
+
+fn shown(app: &Shared, problem: Problem, id: &RequestId, is_api: bool) -> Response {
+    let status = problem.code.status;
+    if !is_api {
+        return ui::failed(app, problem, &id.0);
+    }
+    let mut response = (status, Json(problem.body(&app.options.base_path, &id.0))).into_response();
+    let kind = HeaderValue::from_static("application/problem+json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    if status == axum::http::StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+const HEADERS: [(&str, &str); 6] = [
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; \
+         frame-ancestors 'none'; base-uri 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+];
+
+fn add_headers(headers: &mut HeaderMap, id: &RequestId) {
+    for (name, value) in HEADERS {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    if let Ok(id) = HeaderValue::from_str(&id.0) {
+        headers.insert(HeaderName::from_static("x-request-id"), id);
+    }
+}
+
+/// The inner layer: origin, token, scope and read-only mode.
+pub(crate) async fn protect(
+    State((app, rule)): State<(Shared, Rule)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match admit(&app, rule, request.headers()) {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(problem) if rule.is_page && problem.code == Code::UNAUTHENTICATED => ui::login_page(&app),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+fn admit(app: &Shared, rule: Rule, headers: &HeaderMap) -> Result<Caller, Problem> {
+    if !rule.is_page {
+        check_origin(headers)?;
+    }
+    let caller = match &app.options.tokens {
+        None => Some(Caller { name: ANONYMOUS.to_string(), scopes: Scopes::all() }),
+        Some(tokens) => presented(headers).and_then(|token| {
+            let (name, scopes) = tokens.find(token)?;
+            Some(Caller { name: name.to_string(), scopes })
+        }),
+    };
+    let Some(scope) = rule.scope else {
+        return Ok(caller.unwrap_or(Caller { name: ANONYMOUS.to_string(), scopes: Scopes::default() }));
+    };
+    let caller = caller.ok_or_else(|| {
+        Problem::new(
+            Code::UNAUTHENTICATED,
+            "send a token of the server's token file as `Authorization: Bearer TOKEN`",
+        )
+    })?;
+    if !caller.scopes.allow(scope) {
+        return Err(Problem::new(Code::SCOPE, format!("this request needs a token with the scope {scope}")));
+    }
+    if rule.is_write && !app.options.operate {
+        return Err(Problem::new(
+            Code::READ_ONLY,
+            "the server only reads: start it with --operate to change instances",
+        ));
+    }
+    Ok(caller)
+}
+
+/// The token of a request: from the header, or from the cookie of the dashboard.
+fn presented(headers: &HeaderMap) -> Option<&str> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let (kind, token) = value.to_str().ok()?.split_once(' ')?;
+        return kind.eq_ignore_ascii_case("bearer").then(|| token.trim());
+    }
+    cookie(headers, COOKIE)
+}
+
+/// The value of a cookie.
+pub(crate) fn cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    all.flat_map(|line| line.split(';')).find_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == wanted).then_some(value)
+    })
+}

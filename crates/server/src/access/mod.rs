@@ -1,0 +1,10 @@
+//! The decision whether a request is admitted: host, origin, token, scope, read-only mode and limits.
+
+mod guard;
+mod origin;
+mod scope;
+mod token;
+
+pub(crate) use guard::{COOKIE, Caller, RequestId, Rule, cookie, enter, protect};
+pub use scope::{Scope, Scopes};
+pub use token::{TokenError, Tokens};

@@ -1,0 +1,223 @@
+//! Bearer tokens, and the file that lists them.
+
+use super::{Scope, Scopes};
+use outlast::providers::{Entropy, OsEntropy};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+use subtle::ConstantTimeEq;
+
+/// The fewest characters of a token.
+const SHORTEST: usize = 32;
+
+/// Named tokens with scopes. Only digests are kept in memory.
+#[derive(Clone, Default)]
+pub struct Tokens {
+    all: Vec<Token>,
+}
+
+#[derive(Clone)]
+struct Token {
+    name: String,
+    scopes: Scopes,
+    digest: [u8; 32],
+}
+
+/// A token file that cannot be used.
+#[derive(Debug)]
+pub struct TokenError(String);
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TokenError {}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.all.iter().map(|token| &token.name)).finish()
+    }
+}
+
+impl Tokens {
+    /// Adds a token. The name stands in audit records.
+    #[must_use]
+    pub fn with(
+        mut self,
+        name: impl Into<String>,
+        scopes: impl IntoIterator<Item = Scope>,
+        token: &str,
+    ) -> Self {
+        self.all.push(Token {
+            name: name.into(),
+            scopes: scopes.into_iter().collect(),
+            digest: digest(token),
+        });
+        self
+    }
+
+    /// Whether there is no token.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Reads a file with one token per line: `NAME SCOPE,SCOPE TOKEN`. Empty lines and lines with `#` are skipped. On Unix the file
+    /// must be readable by its owner alone.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, other users can read it, it has no token, or a line is not understood. No message quotes a token.
+    pub fn read(path: &Path) -> Result<Self, TokenError> {
+        let shown = path.display();
+        check_mode(path)?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| TokenError(format!("the token file '{shown}' cannot be read: {error}")))?;
+        let mut tokens = Self::default();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong = |why: &str| {
+                TokenError(format!(
+                    "line {number} of the token file '{shown}' {why}: write NAME SCOPE,SCOPE TOKEN"
+                ))
+            };
+            let [name, scopes, token] = line.split_whitespace().collect::<Vec<_>>()[..] else {
+                return Err(wrong("does not have three words"));
+            };
+            let scopes: Option<Vec<Scope>> = scopes.split(',').map(Scope::from_text).collect();
+            let scopes =
+                scopes.ok_or_else(|| wrong("has a scope other than read, payloads, operate and admin"))?;
+            if token.len() < SHORTEST {
+                return Err(wrong("has a token of fewer than 32 characters"));
+            }
+            tokens = tokens.with(name, scopes, token);
+        }
+        match tokens.is_empty() {
+            true => Err(TokenError(format!("the token file '{shown}' has no token"))),
+            false => Ok(tokens),
+        }
+    }
+
+    /// Creates a token file with one new token, and returns the token. The file must not exist.
+    ///
+    /// # Errors
+    ///
+    /// If the file exists or cannot be written.
+    pub fn create(path: &Path, name: &str, scope: Scope) -> Result<String, TokenError> {
+        let token = format!("{:032x}{:032x}", OsEntropy.next_u128(), OsEntropy.next_u128());
+        let text = format!(
+            "# NAME SCOPE,SCOPE TOKEN; the scopes are read, payloads, operate and admin\n{name} {scope} {token}\n"
+        );
+        write_private(path, &text).map_err(|error| {
+            TokenError(format!("the token file '{}' cannot be created: {error}", path.display()))
+        })?;
+        Ok(token)
+    }
+
+    /// The name and scopes of a token. Every digest is compared, in constant time.
+    pub(crate) fn find(&self, presented: &str) -> Option<(&str, Scopes)> {
+        let presented = digest(presented);
+        let mut found = None;
+        for token in &self.all {
+            if bool::from(token.digest.ct_eq(&presented)) {
+                found = Some((token.name.as_str(), token.scopes));
+            }
+        }
+        found
+    }
+}
+
+fn digest(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+#[cfg(unix)]
+fn check_mode(path: &Path) -> Result<(), TokenError> {
+    use std::os::unix::fs::PermissionsExt;
+    let metadata = std::fs::metadata(path).map_err(|error| {
+        TokenError(format!("the token file '{}' cannot be read: {error}", path.display()))
+    })?;
+    match metadata.permissions().mode() & 0o077 {
+        0 => Ok(()),
+        _ => Err(TokenError(format!(
+            "other users may read the token file '{0}': run `chmod 600 {0}`",
+            path.display()
+        ))),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_mode(_path: &Path) -> Result<(), TokenError> {
+    Ok(())
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+    fn read(text: &str) -> Result<Tokens, TokenError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        write_private(&path, text).unwrap();
+        Tokens::read(&path)
+    }
+
+    #[test]
+    fn created_token_is_found_with_its_scope() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        let token = Tokens::create(&path, "ada", Scope::Operate).unwrap();
+        let tokens = Tokens::read(&path).unwrap();
+        let (name, scopes) = tokens.find(&token).unwrap();
+        assert_eq!((name, scopes.allow(Scope::Operate), scopes.allow(Scope::Admin)), ("ada", true, false));
+        assert!(tokens.find("").is_none() && tokens.find(&token[1..]).is_none());
+        assert!(Tokens::create(&path, "ada", Scope::Admin).is_err(), "a file is not overwritten");
+    }
+
+    #[test]
+    fn wrong_lines_are_rejected_without_their_token() {
+        for (line, part) in [
+            ("ada read", "three words"),
+            (&format!("ada write {TOKEN}"), "a scope other than"),
+            ("ada read secret", "fewer than 32"),
+            ("# nothing", "no token"),
+        ] {
+            let message = read(line).unwrap_err().to_string();
+            assert!(
+                message.contains(part) && !message.contains(TOKEN) && !message.contains("secret"),
+                "{message}"
+            );
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn file_that_others_can_read_is_rejected() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        Tokens::create(&path, "ada", Scope::Read).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(Tokens::read(&path).unwrap_err().to_string().contains("chmod 600"));
+    }
+}

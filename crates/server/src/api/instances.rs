@@ -1,0 +1,98 @@
+//! Lists of instances, and one instance.
+
+use super::Asked;
+use crate::access::Caller;
+use crate::app::Shared;
+use crate::extract::{InstanceId, Params};
+use crate::problem::Problem;
+use crate::view::{self, Counts, Detail, Executions, InstancePage, ListQuery, Pending, Tree, Why};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::LINK;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use outlast::client::ClientError;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// The longest wait, in seconds.
+const LONGEST_WAIT: u64 = 60;
+
+pub(super) async fn list(
+    State(app): State<Shared>,
+    Params(query): Params<ListQuery>,
+) -> Result<Response, Problem> {
+    let page: InstancePage = view::list(&app, &query).await?;
+    let next = page.next.as_ref().map(|next| {
+        let address = format!("{}/api/v1/instances?{}", app.options.base_path, query.address(next));
+        [(LINK, format!("<{address}>; rel=\"next\""))]
+    });
+    Ok((next, Json(page)).into_response())
+}
+
+pub(super) async fn count(State(app): State<Shared>) -> Result<Json<Counts>, Problem> {
+    view::counts(&app).await.map(Json)
+}
+
+pub(super) async fn one(
+    State(app): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    InstanceId(id): InstanceId,
+    Params(asked): Params<Asked>,
+) -> Result<Json<Detail>, Problem> {
+    view::detail(&app, &id, asked.granted(&caller)?).await.map(Json)
+}
+
+pub(super) async fn why(State(app): State<Shared>, InstanceId(id): InstanceId) -> Result<Json<Why>, Problem> {
+    view::why(&app, &id).await.map(Json)
+}
+
+pub(super) async fn executions(
+    State(app): State<Shared>,
+    InstanceId(id): InstanceId,
+) -> Result<Json<Executions>, Problem> {
+    view::executions(&app, &id).await.map(Json)
+}
+
+pub(super) async fn pending(
+    State(app): State<Shared>,
+    InstanceId(id): InstanceId,
+) -> Result<Json<Pending>, Problem> {
+    view::pending(&app, &id).await.map(Json)
+}
+
+pub(super) async fn tree(
+    State(app): State<Shared>,
+    InstanceId(id): InstanceId,
+) -> Result<Json<Tree>, Problem> {
+    view::tree(&app, &id).await.map(Json)
+}
+
+#[derive(Deserialize)]
+pub(super) struct Patience {
+    timeout: Option<u64>,
+}
+
+/// 200 for an instance that has ended, 202 for another one. An instance that does not exist yet is waited for.
+pub(super) async fn wait(
+    State(app): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    InstanceId(id): InstanceId,
+    Params(Patience { timeout }): Params<Patience>,
+    Params(asked): Params<Asked>,
+) -> Result<Response, Problem> {
+    let payloads = asked.granted(&caller)?;
+    let seconds = timeout.unwrap_or(30);
+    if seconds > LONGEST_WAIT {
+        return Err(Problem::invalid(format!(
+            "the timeout is from 0 to {LONGEST_WAIT} seconds: repeat the request for more"
+        )));
+    }
+    let _permit = app.stream_permit()?;
+    let status = match app.client.wait_for_orchestration(&id, Duration::from_secs(seconds)).await {
+        Ok(_) => StatusCode::OK,
+        Err(ClientError::Timeout) => StatusCode::ACCEPTED,
+        Err(error) => return Err(error.into()),
+    };
+    Ok((status, Json(view::detail(&app, &id, payloads).await?)).into_response())
+}

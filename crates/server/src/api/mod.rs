@@ -1,0 +1,260 @@
+//! The handlers of `/api/v1`, and the list of its routes.
+
+mod history;
+mod instances;
+pub(crate) mod operate;
+mod store;
+mod stream;
+
+use crate::access::{Caller, Scope};
+use crate::app::Shared;
+use crate::problem::{Code, Problem};
+use crate::routes::{About, Routes};
+use axum::http::Method;
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The parameter with which a request asks for payloads.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(crate) struct Asked {
+    #[serde(default)]
+    pub(crate) payloads: bool,
+}
+
+impl Asked {
+    /// Whether payloads are shown. A request without the scope is refused, so that a null is never taken for data.
+    pub(crate) fn granted(self, caller: &Caller) -> Result<bool, Problem> {
+        match self.payloads && !caller.scopes.allow(Scope::Payloads) {
+            true => Err(Problem::new(Code::SCOPE, "payloads=true needs a token with the scope payloads")),
+            false => Ok(self.payloads),
+        }
+    }
+}
+
+const PAYLOADS: (&str, &str) = ("payloads", "true shows payloads; needs the scope payloads");
+const LIMIT: (&str, &str) = ("limit", "the most items, from 1 to 500; 100 if not given");
+const EXECUTION_EVENTS: &str = "/instances/{id}/executions/{execution}/events";
+
+fn read(summary: &'static str, answer: &'static str) -> About {
+    About { summary, answer: Some(answer), ..About::default() }
+}
+
+fn write(summary: &'static str, body: &'static str) -> About {
+    About { summary, body: Some(body), answer: Some("Accepted"), ..About::default() }
+}
+
+/// Adds the routes.
+pub(crate) fn add(routes: Routes) -> Routes {
+    add_operate(add_history(add_instances(routes)))
+        .api(
+            Method::GET,
+            "/queues",
+            Some(Scope::Read),
+            read("The two queues of the store", "Queues"),
+            store::queues,
+        )
+        .api(
+            Method::GET,
+            "/system",
+            Some(Scope::Read),
+            read("The server and the totals of its store", "System"),
+            store::system,
+        )
+        .api(
+            Method::GET,
+            "/dead-letters",
+            Some(Scope::Read),
+            About { params: &[LIMIT, PAYLOADS], ..read("The newest dead letters", "DeadLetters") },
+            store::dead_letters,
+        )
+        .api(
+            Method::GET,
+            "/audit",
+            Some(Scope::Read),
+            About {
+                params: &[("before", "records with lower ids: `next` of the page before"), LIMIT],
+                ..read("A page of the audit, newest first", "AuditPage")
+            },
+            store::audit,
+        )
+        .api(
+            Method::GET,
+            "/stream",
+            Some(Scope::Read),
+            About {
+                summary: "Server-sent events that say what has changed; they carry no data",
+                params: &[(
+                    "instance",
+                    "watches this instance; without it, the newest instances and the queues",
+                )],
+                ..About::default()
+            },
+            stream::stream,
+        )
+}
+
+fn add_instances(routes: Routes) -> Routes {
+    let list = About {
+        params: &[
+            ("status", "Running, Completed, Failed or ContinuedAsNew"),
+            ("name", "the orchestration"),
+            ("prefix", "the start of the id"),
+            ("parent", "the parent"),
+            ("created_from_ms", "created at or after this time"),
+            ("created_before_ms", "created before this time"),
+            ("after", "`next` of the page before"),
+            LIMIT,
+        ],
+        ..read("A page of instances, newest first", "InstancePage")
+    };
+    let one = About { params: &[PAYLOADS], ..read("One instance", "Detail") };
+    let wait = About {
+        params: &[("timeout", "seconds, from 0 to 60; 30 if not given"), PAYLOADS],
+        ..read("Waits until the instance has ended; 202 if it has not", "Detail")
+    };
+    let scope = Some(Scope::Read);
+    routes
+        .api(Method::GET, "/instances", scope, list, instances::list)
+        .api(
+            Method::GET,
+            "/instances/count",
+            scope,
+            read("The numbers of instances", "Counts"),
+            instances::count,
+        )
+        .api(Method::GET, "/instances/{id}", scope, one, instances::one)
+        .api(
+            Method::GET,
+            "/instances/{id}/why",
+            scope,
+            read("Why the instance does not go on", "Why"),
+            instances::why,
+        )
+        .api(
+            Method::GET,
+            "/instances/{id}/executions",
+            scope,
+            read("Its executions, newest first", "Executions"),
+            instances::executions,
+        )
+        .api(
+            Method::GET,
+            "/instances/{id}/pending",
+            scope,
+            read("Its queued messages and activities", "Pending"),
+            instances::pending,
+        )
+        .api(Method::GET, "/instances/{id}/tree", scope, read("Its descendants", "Tree"), instances::tree)
+        .api(Method::GET, "/instances/{id}/wait", scope, wait, instances::wait)
+}
+
+fn add_history(routes: Routes) -> Routes {
+    let events = About {
+        params: &[
+            ("after", "events with higher ids: `next` of the page before"),
+            ("kinds", "only these kinds, separated by commas"),
+            LIMIT,
+            PAYLOADS,
+        ],
+        ..read("A page of the events of an execution (a number, or `latest`)", "EventPage")
+    };
+    let timeline = About {
+        params: &[("fold_retries", "false shows each try")],
+        ..read("The timeline of an execution", "TimelineView")
+    };
+    let state = About {
+        params: &[("at", "the id of an event; the last one if not given"), PAYLOADS],
+        ..read("Keys, custom status and open operations after an event", "StateView")
+    };
+    let payload = About { summary: "An event as it is stored, as a file", ..About::default() };
+    let scope = Some(Scope::Read);
+    routes
+        .api(Method::GET, EXECUTION_EVENTS, scope, events, history::events)
+        .api(
+            Method::GET,
+            "/instances/{id}/executions/{execution}/timeline",
+            scope,
+            timeline,
+            history::timeline,
+        )
+        .api(Method::GET, "/instances/{id}/executions/{execution}/state", scope, state, history::state)
+        .api(
+            Method::GET,
+            "/instances/{id}/executions/{execution}/payloads/{event}",
+            Some(Scope::Payloads),
+            payload,
+            history::payloads,
+        )
+}
+
+fn add_operate(routes: Routes) -> Routes {
+    let start = About {
+        answer: Some("Started"),
+        ..write("Starts an instance; the header Idempotency-Key takes the place of its id", "StartBody")
+    };
+    let delete = About {
+        summary: "Deletes an instance and its descendants",
+        params: &[("reason", "for the audit; required"), ("force", "true deletes a running instance too")],
+        answer: Some("Removed"),
+        body: None,
+    };
+    let prune =
+        About { answer: Some("Removed"), ..write("Deletes old executions of an instance", "PruneBody") };
+    let (operate, admin) = (Some(Scope::Operate), Some(Scope::Admin));
+    routes
+        .api(Method::POST, "/instances", operate, start, operate::start)
+        .api(
+            Method::POST,
+            "/instances/{id}/events",
+            operate,
+            write("Raises an event", "EventBody"),
+            operate::event,
+        )
+        .api(
+            Method::POST,
+            "/instances/{id}/queues/{queue}/messages",
+            operate,
+            write("Puts a message into a queue of the instance", "MessageBody"),
+            operate::message,
+        )
+        .api(
+            Method::POST,
+            "/instances/{id}/cancel",
+            operate,
+            write("Asks the instance to stop", "CancelBody"),
+            operate::cancel,
+        )
+        .api(
+            Method::POST,
+            "/instances/{id}/terminate",
+            operate,
+            write("Ends the instance at its next turn", "CancelBody"),
+            operate::terminate,
+        )
+        .api(
+            Method::POST,
+            "/instances/{id}/pause",
+            operate,
+            write("Pauses the instance", "ReasonBody"),
+            operate::pause,
+        )
+        .api(
+            Method::POST,
+            "/instances/{id}/resume",
+            operate,
+            write("Resumes the instance", "ReasonBody"),
+            operate::resume,
+        )
+        .api(Method::POST, "/instances/{id}/prune", admin, prune, operate::prune)
+        .api(Method::DELETE, "/instances/{id}", admin, delete, operate::delete)
+}
+
+/// Adds the document of the other routes, and the probes. They need no token.
+pub(crate) fn add_document(router: Router<Shared>, document: Value) -> Router<Shared> {
+    router
+        .route("/api/v1/openapi.json", get(move || std::future::ready(Json(document.clone()))))
+        .route("/healthz", get(|| std::future::ready("ok\n")))
+        .route("/readyz", get(store::ready))
+}

@@ -1,0 +1,56 @@
+//! The store as a whole, and whether it answers.
+
+use super::Asked;
+use crate::access::Caller;
+use crate::app::Shared;
+use crate::extract::Params;
+use crate::problem::Problem;
+use crate::view::{self, AuditPage, DeadLetters, Queues, System};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use outlast::providers::InstanceQuery;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// The longest answer of a store that is ready.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) async fn queues(State(app): State<Shared>) -> Result<Json<Queues>, Problem> {
+    view::queues(&app).await.map(Json)
+}
+
+pub(super) async fn system(State(app): State<Shared>) -> Result<Json<System>, Problem> {
+    view::system(&app).await.map(Json)
+}
+
+#[derive(Deserialize)]
+pub(super) struct Paging {
+    limit: Option<usize>,
+    before: Option<u64>,
+}
+
+pub(super) async fn dead_letters(
+    State(app): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Params(paging): Params<Paging>,
+    Params(asked): Params<Asked>,
+) -> Result<Json<DeadLetters>, Problem> {
+    view::dead_letters(&app, paging.limit, asked.granted(&caller)?).await.map(Json)
+}
+
+pub(super) async fn audit(
+    State(app): State<Shared>,
+    Params(paging): Params<Paging>,
+) -> Result<Json<AuditPage>, Problem> {
+    view::audit(&app, paging.before, paging.limit).await.map(Json)
+}
+
+/// Whether the store answers in time. The answer has no text of the store.
+pub(super) async fn ready(State(app): State<Shared>) -> (StatusCode, &'static str) {
+    let newest = InstanceQuery { limit: Some(1), ..InstanceQuery::default() };
+    match tokio::time::timeout(PATIENCE, app.client.list_instances_page(newest)).await {
+        Ok(Ok(_)) => (StatusCode::OK, "ready\n"),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "the store does not answer\n"),
+    }
+}

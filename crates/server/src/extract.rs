@@ -1,0 +1,107 @@
+//! Extractors whose rejections are problems.
+
+use crate::problem::{Code, Problem};
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+
+/// The longest instance id, in bytes.
+const LONGEST_ID: usize = 512;
+
+/// The parameters after `?`.
+pub(crate) struct Params<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Query::<T>::from_request_parts(parts, state).await {
+            Ok(Query(found)) => Ok(Self(found)),
+            Err(rejection) => Err(Problem::invalid(rejection.body_text())),
+        }
+    }
+}
+
+/// The JSON body.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let kind =
+            request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        // A form of another site can send other types without asking the server.
+        if kind.split(';').next().map(str::trim) != Some("application/json") {
+            return Err(Problem::new(Code::MEDIA, "send the body as application/json"));
+        }
+        match Json::<T>::from_request(request, state).await {
+            Ok(Json(body)) => Ok(Self(body)),
+            Err(JsonRejection::BytesRejection(error)) => Err(Problem::of_status(error.status())),
+            // The text of a rejection may quote the body.
+            Err(JsonRejection::JsonSyntaxError(_)) => Err(Problem::invalid("the body is not JSON")),
+            Err(_) => Err(Problem::invalid(
+                "the body is not the object of this request: a field is missing or has another type; /api/v1/openapi.json has its schema",
+            )),
+        }
+    }
+}
+
+/// The instance of the path. `?id=` takes its place, for proxies that decode `%2F`.
+pub(crate) struct InstanceId(pub(crate) String);
+
+#[derive(Deserialize)]
+struct Named {
+    id: Option<String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for InstanceId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Params(named) = Params::<Named>::from_request_parts(parts, state).await?;
+        let id = match named.id {
+            Some(id) => id,
+            None => segment(parts, state, "id").await?,
+        };
+        match id.is_empty() || id.len() > LONGEST_ID || id.chars().any(char::is_control) {
+            true => Err(Problem::no_instance("")),
+            false => Ok(Self(id)),
+        }
+    }
+}
+
+/// The execution of the path: a number, or `latest`.
+pub(crate) struct Execution(pub(crate) Option<u64>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Execution {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match segment(parts, state, "execution").await?.as_str() {
+            "latest" => Ok(Self(None)),
+            number => match number.parse() {
+                Ok(number) => Ok(Self(Some(number))),
+                Err(_) => Err(Problem::invalid("the execution is a number, or `latest`")),
+            },
+        }
+    }
+}
+
+/// A named segment of the path.
+pub(crate) async fn segment<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+    name: &str,
+) -> Result<String, Problem> {
+    let found = Path::<HashMap<String, String>>::from_request_parts(parts, state).await;
+    let Ok(Path(mut found)) = found else {
+        return Err(Problem::invalid("the path is not percent-encoded UTF-8"));
+    };
+    found.remove(name).ok_or_else(|| Problem::of_status(axum::http::StatusCode::NOT_FOUND))
+}

@@ -1,0 +1,64 @@
+//! The HTTP API and the dashboard of Outlast.
+//!
+//! [`router`] makes a router for an application of your own; [`serve()`] runs it alone, as `outlast serve` does.
+//!
+//! ```
+//! use outlast::Client;
+//! use outlast::providers::memory::MemoryProvider;
+//! use std::sync::Arc;
+//!
+//! let client = Client::new(Arc::new(MemoryProvider::new()));
+//! let mut options = outlast_server::Options::default();
+//! options.base_path = "/outlast".to_string();
+//! let app: axum::Router = axum::Router::new().nest("/outlast", outlast_server::router(client, options));
+//! # drop(app);
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | `access` | which requests are admitted: host, origin, tokens, scopes, limits |
+//! | `routes` | the list of routes, from which router and OpenAPI document are made |
+//! | `view` | the answers: one value per screen, for JSON and for pages |
+//! | `api` | the handlers of `/api/v1` |
+//! | `ui` | the pages, their templates and assets |
+//!
+//! The server keeps no state of instances: every answer is read from the store. No payload is in an answer unless the request asks for it
+//! and its token has the scope `payloads`.
+
+mod access;
+mod api;
+mod app;
+mod extract;
+mod link;
+mod openapi;
+mod options;
+mod problem;
+mod routes;
+mod serve;
+mod ui;
+mod view;
+
+pub use access::{Scope, Scopes, TokenError, Tokens};
+pub use options::Options;
+pub use serve::serve;
+
+use app::App;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use outlast::Client;
+use routes::Routes;
+
+/// The API under `/api/v1`, the pages, `/healthz` and `/readyz`.
+///
+/// Mount it with `Router::nest` under the path of [`Options::base_path`]. Without [`Options::tokens`] it admits every request that reaches
+/// it: put your own authentication in front, or give it tokens.
+pub fn router(client: Client, options: Options) -> Router {
+    let app = App::new(client, options);
+    let (router, document) = ui::add(api::add(Routes::new(&app))).finish();
+    let router = api::add_document(router, document);
+    router
+        .layer(DefaultBodyLimit::max(app.options.body_bytes))
+        .layer(from_fn_with_state(app.clone(), access::enter))
+        .with_state(app)
+}

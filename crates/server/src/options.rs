@@ -1,0 +1,44 @@
+//! The options of the server.
+
+use crate::access::Tokens;
+use outlast::RuntimeOptions;
+
+/// The options of [`router`](crate::router).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The name of the store on the pages. It must not hold a password.
+    pub store: String,
+    /// Whether requests may change instances. Without it every such request is refused.
+    pub operate: bool,
+    /// The tokens; `None` admits every request, with all scopes. Leave it at `None` only where all users of the address are trusted.
+    pub tokens: Option<Tokens>,
+    /// The host names, without ports, under which clients reach the server, beside those of the loopback.
+    pub hosts: Vec<String>,
+    /// The path under which the router is mounted, such as `/outlast`; empty at the root. Links of the pages begin with it.
+    pub base_path: String,
+    /// The most deliveries of a message, which is an option of the runtimes. The diagnosis names it.
+    pub max_attempts: u32,
+    /// The most requests at a time.
+    pub requests: usize,
+    /// The most streams and waits at a time.
+    pub streams: usize,
+    /// The most bytes of the body of a request.
+    pub body_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            store: "store".to_string(),
+            operate: false,
+            tokens: None,
+            hosts: Vec::new(),
+            base_path: String::new(),
+            max_attempts: RuntimeOptions::default().max_attempts,
+            requests: 64,
+            streams: 32,
+            body_bytes: 4 * 1024 * 1024,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Collects the routes of the API with their rules and descriptions. The OpenAPI document is made from the same list.
+
+use crate::access::{Rule, Scope, protect};
+use crate::app::Shared;
+use axum::Router;
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodFilter, on};
+use serde_json::Value;
+
+/// A route for the OpenAPI document.
+pub(crate) struct Described {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) scope: Option<Scope>,
+    pub(crate) about: About,
+}
+
+/// The description of a route.
+#[derive(Default)]
+pub(crate) struct About {
+    pub(crate) summary: &'static str,
+    /// Parameters after `?`, each with its meaning.
+    pub(crate) params: &'static [(&'static str, &'static str)],
+    /// The schema of the body.
+    pub(crate) body: Option<&'static str>,
+    /// The schema of the answer; `None` if the answer is not JSON of a fixed shape.
+    pub(crate) answer: Option<&'static str>,
+}
+
+/// The routes so far.
+pub(crate) struct Routes {
+    app: Shared,
+    router: Router<Shared>,
+    described: Vec<Described>,
+}
+
+impl Routes {
+    pub(crate) fn new(app: &Shared) -> Self {
+        Self { app: app.clone(), router: Router::new(), described: Vec::new() }
+    }
+
+    /// Adds a route of the API.
+    pub(crate) fn api<H, T>(
+        mut self,
+        method: Method,
+        path: &'static str,
+        scope: Option<Scope>,
+        about: About,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<T, Shared>,
+        T: 'static,
+    {
+        let rule = Rule { scope, is_write: method != Method::GET, is_page: false };
+        self.described.push(Described { method: method.clone(), path, scope, about });
+        self.add(&method, &format!("/api/v1{path}"), rule, handler)
+    }
+
+    /// Adds a page, which is read with GET.
+    pub(crate) fn page<H, T>(self, path: &'static str, scope: Option<Scope>, handler: H) -> Self
+    where
+        H: Handler<T, Shared>,
+        T: 'static,
+    {
+        self.add(&Method::GET, path, Rule { scope, is_write: false, is_page: true }, handler)
+    }
+
+    /// Adds a route that the dashboard posts to without a token.
+    pub(crate) fn post<H, T>(self, path: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Shared>,
+        T: 'static,
+    {
+        self.add(&Method::POST, path, Rule { scope: None, is_write: false, is_page: false }, handler)
+    }
+
+    fn add<H, T>(mut self, method: &Method, path: &str, rule: Rule, handler: H) -> Self
+    where
+        H: Handler<T, Shared>,
+        T: 'static,
+    {
+        let filter = match *method {
+            Method::POST => MethodFilter::POST,
+            Method::DELETE => MethodFilter::DELETE,
+            _ => MethodFilter::GET,
+        };
+        let guarded = on(filter, handler).route_layer(from_fn_with_state((self.app.clone(), rule), protect));
+        self.router = self.router.route(path, guarded);
+        self
+    }
+
+    /// The router, and the OpenAPI document of the API.
+    pub(crate) fn finish(self) -> (Router<Shared>, Value) {
+        let document = crate::openapi::document(&self.app.options, &self.described);
+        (self.router, document)
+    }
+}

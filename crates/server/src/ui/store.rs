@@ -1,0 +1,110 @@
+//! The pages of the whole store: queues, dead letters, audit, system.
+
+use super::{Frame, Moment, html};
+use crate::access::Caller;
+use crate::api::Asked;
+use crate::app::Shared;
+use crate::extract::Params;
+use crate::link::encoded;
+use crate::problem::Problem;
+use crate::view::{self, AuditPage, DeadLetters, Queues, System};
+use askama::Template;
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+
+type Known = Extension<Caller>;
+
+#[derive(Template)]
+#[template(path = "queues.html")]
+struct QueuesPage {
+    frame: Frame,
+    queues: Queues,
+}
+
+pub(super) async fn queues(
+    State(app): State<Shared>,
+    Extension(caller): Known,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let frame = Frame::new(&app, &caller, &headers, "queues", "Queues").live();
+    Ok(html(StatusCode::OK, &QueuesPage { frame, queues: view::queues(&app).await? }))
+}
+
+#[derive(Template)]
+#[template(path = "dead_letters.html")]
+struct DeadLettersPage {
+    frame: Frame,
+    letters: DeadLetters,
+    rows: Vec<LetterRow>,
+}
+
+struct LetterRow {
+    href: String,
+    at: Moment,
+}
+
+pub(super) async fn dead_letters(
+    State(app): State<Shared>,
+    Extension(caller): Known,
+    headers: HeaderMap,
+    Params(asked): Params<Asked>,
+) -> Result<Response, Problem> {
+    let letters = view::dead_letters(&app, None, asked.granted(&caller)?).await?;
+    let base = &app.options.base_path;
+    let row = |letter: &view::DeadLetterView| LetterRow {
+        href: format!("{base}/instances/{}", encoded(letter.instance.as_deref().unwrap_or_default())),
+        at: Moment::of(letter.at_ms),
+    };
+    let rows = letters.items.iter().map(row).collect();
+    let frame = Frame::new(&app, &caller, &headers, "dead-letters", "Dead letters").live();
+    Ok(html(StatusCode::OK, &DeadLettersPage { frame, letters, rows }))
+}
+
+#[derive(Template)]
+#[template(path = "audit.html")]
+struct Audit {
+    frame: Frame,
+    page: AuditPage,
+    times: Vec<Moment>,
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Before {
+    before: Option<u64>,
+}
+
+pub(super) async fn audit(
+    State(app): State<Shared>,
+    Extension(caller): Known,
+    headers: HeaderMap,
+    Params(Before { before }): Params<Before>,
+) -> Result<Response, Problem> {
+    let page = view::audit(&app, before, None).await?;
+    let next = page.next.map(|next| format!("{}/audit?before={next}", app.options.base_path));
+    let frame = Frame::new(&app, &caller, &headers, "audit", "Audit");
+    let times = page.items.iter().map(|record| Moment::of(record.at_ms)).collect();
+    Ok(html(StatusCode::OK, &Audit { frame, page, times, next }))
+}
+
+#[derive(Template)]
+#[template(path = "system.html")]
+struct SystemPage {
+    frame: Frame,
+    system: System,
+    as_of: Moment,
+}
+
+pub(super) async fn system(
+    State(app): State<Shared>,
+    Extension(caller): Known,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let system = view::system(&app).await?;
+    let as_of = Moment::of(system.instances.as_of_ms);
+    let frame = Frame::new(&app, &caller, &headers, "system", "System").live();
+    Ok(html(StatusCode::OK, &SystemPage { frame, system, as_of }))
+}

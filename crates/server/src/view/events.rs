@@ -1,0 +1,202 @@
+//! Events of an execution. Payloads are shown on request, and cut if they are long.
+
+use super::{History, rfc3339};
+use crate::problem::{Code, Problem};
+use outlast::Event;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+/// The fields of events that are not payloads. An allow-list: a field that a later version adds is not shown.
+const SHOWN: &[&str] = &[
+    "version",
+    "instance",
+    "parent_instance",
+    "parent_id",
+    "parent_execution_id",
+    "session_id",
+    "tag",
+    "fire_at_ms",
+    "key",
+];
+/// Fields of [`EventView`] itself, and of the page.
+const APART: &[&str] = &[
+    "event_id",
+    "source_event_id",
+    "timestamp_ms",
+    "type",
+    "name",
+    "instance_id",
+    "execution_id",
+    "duroxide_version",
+];
+/// The longest payload in a list, in bytes.
+const LONGEST: usize = 16 * 1024;
+/// The most events of a page.
+const MOST: usize = 500;
+
+/// The parameters of the list of events.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct EventQuery {
+    pub(crate) after: Option<u64>,
+    pub(crate) limit: Option<usize>,
+    /// Names of kinds, separated by commas.
+    pub(crate) kinds: Option<String>,
+}
+
+/// An event.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EventView {
+    pub(crate) id: u64,
+    /// The event that this one answers.
+    pub(crate) of: Option<u64>,
+    pub(crate) at: String,
+    pub(crate) at_ms: u64,
+    pub(crate) kind: String,
+    pub(crate) name: Option<String>,
+    /// The other fields of the event, payloads only on request.
+    #[schema(value_type = Object)]
+    pub(crate) details: Map<String, Value>,
+    /// The payloads that are cut; `payloads/{event}` has them whole.
+    pub(crate) cut: Vec<String>,
+}
+
+/// A page of events, ascending.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EventPage {
+    pub(crate) instance: String,
+    pub(crate) execution: u64,
+    pub(crate) items: Vec<EventView>,
+    /// The parameter `after` of the next page.
+    pub(crate) next: Option<u64>,
+    /// The number of events of the execution.
+    pub(crate) total: usize,
+    /// Whether payloads are shown.
+    pub(crate) payloads: bool,
+}
+
+impl EventView {
+    /// The event in a list.
+    pub(crate) fn of(event: &Event, payloads: bool) -> Self {
+        let mut fields = fields(event);
+        let text = |value: Option<Value>| match value {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let (kind, name) = (text(fields.remove("type")).unwrap_or_default(), text(fields.remove("name")));
+        fields.retain(|field, value| {
+            !value.is_null()
+                && !APART.contains(&field.as_str())
+                && (payloads || SHOWN.contains(&field.as_str()))
+        });
+        let mut cut = Vec::new();
+        for (field, value) in &mut fields {
+            if let Value::String(text) = value
+                && text.len() > LONGEST
+            {
+                text.truncate(text.floor_char_boundary(LONGEST));
+                cut.push(field.clone());
+            }
+        }
+        let (at, at_ms) = (rfc3339(event.timestamp_ms), event.timestamp_ms);
+        Self { id: event.event_id, of: event.source_event_id, at, at_ms, kind, name, details: fields, cut }
+    }
+
+    /// The fields other than name and kind as one line, for pages.
+    pub(crate) fn line(&self) -> String {
+        let word = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let pairs = self.details.iter().map(|(field, value)| match (field.as_str(), value.as_u64()) {
+            ("fire_at_ms", Some(ms)) => format!("due {}", rfc3339(ms)),
+            _ => format!("{field}: {}", word(value)),
+        });
+        pairs.collect::<Vec<_>>().join(" · ")
+    }
+}
+
+fn fields(event: &Event) -> Map<String, Value> {
+    match serde_json::to_value(event) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// A page of events.
+pub(crate) fn events(
+    id: &str,
+    history: &History,
+    query: &EventQuery,
+    payloads: bool,
+) -> Result<EventPage, Problem> {
+    let limit = query.limit.unwrap_or(100);
+    if !(1..=MOST).contains(&limit) {
+        return Err(Problem::invalid(format!("the limit of a page is from 1 to {MOST}")));
+    }
+    let kinds: Vec<&str> =
+        query.kinds.as_deref().unwrap_or_default().split(',').filter(|kind| !kind.is_empty()).collect();
+    let after = query.after.unwrap_or(0);
+    let later = history.events.iter().filter(|event| event.event_id > after);
+    let mut matching =
+        later.filter(|event| kinds.is_empty() || kinds.contains(&event.kind.type_name())).peekable();
+    let mut items = Vec::new();
+    while items.len() < limit
+        && let Some(event) = matching.next()
+    {
+        items.push(EventView::of(event, payloads));
+    }
+    let next = matching.peek().and(items.last()).map(|last| last.id);
+    Ok(EventPage {
+        instance: id.to_string(),
+        execution: history.execution,
+        items,
+        next,
+        total: history.events.len(),
+        payloads,
+    })
+}
+
+/// The whole event, as it is stored.
+pub(crate) fn payloads(id: &str, history: &History, event_id: u64) -> Result<Value, Problem> {
+    let found = history.events.iter().find(|event| event.event_id == event_id);
+    match found {
+        Some(event) => Ok(Value::Object(fields(event))),
+        None => Err(Problem::new(
+            Code::NOT_FOUND,
+            format!("execution {} of instance '{id:.80}' has no event {event_id}", history.execution),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outlast::EventKind;
+
+    fn scheduled(input: String) -> Event {
+        let kind = EventKind::ActivityScheduled {
+            name: "Charge".into(),
+            input,
+            session_id: None,
+            tag: Some("gpu".into()),
+        };
+        Event::with_event_id(7, "order-1", 1, None, kind)
+    }
+
+    #[test]
+    fn payloads_are_shown_only_on_request() {
+        let event = scheduled("card 4711".into());
+        let hidden = EventView::of(&event, false);
+        assert_eq!((hidden.kind.as_str(), hidden.name.as_deref()), ("ActivityScheduled", Some("Charge")));
+        assert_eq!(hidden.line(), "tag: gpu");
+        assert!(EventView::of(&event, true).line().contains("card 4711"));
+    }
+
+    #[test]
+    fn long_payloads_are_cut_between_characters() {
+        let shown = EventView::of(&scheduled("ü".repeat(LONGEST)), true);
+        assert_eq!(shown.cut, ["input"]);
+        assert!(shown.details["input"].as_str().unwrap().len() <= LONGEST);
+    }
+}

@@ -1,0 +1,26 @@
+//! The answers of the server. Handlers of the API send them as JSON, pages render them with templates.
+
+mod events;
+mod history;
+mod instance;
+mod pending;
+mod state;
+mod store;
+mod time;
+mod timeline;
+mod tree;
+mod why;
+
+pub(crate) use events::{EventPage, EventQuery, events, payloads};
+pub(crate) use history::{History, history, info};
+pub(crate) use instance::{Detail, Instance, InstancePage, ListQuery, detail, list};
+pub(crate) use pending::{Pending, pending};
+pub(crate) use state::{StateView, state};
+pub(crate) use store::{
+    AuditPage, Counts, DeadLetterView, DeadLetters, Queues, System, audit, counts, dead_letters, queues,
+    system,
+};
+pub(crate) use time::rfc3339;
+pub(crate) use timeline::{TimelineView, timeline};
+pub(crate) use tree::{Executions, Tree, executions, tree};
+pub(crate) use why::{Why, why};

@@ -1,0 +1,226 @@
+//! The store as a whole: counts, queues, dead letters, audit and system.
+
+use super::rfc3339;
+use crate::app::App;
+use crate::problem::Problem;
+use outlast::providers::{AuditRecord, DeadLetter, QueueBacklog};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The most rows of a page.
+const MOST: usize = 500;
+
+/// The numbers of instances, at most some seconds old.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Counts {
+    pub(crate) total: u64,
+    pub(crate) running: u64,
+    pub(crate) completed: u64,
+    pub(crate) failed: u64,
+    /// Whether the numbers were counted, not estimated.
+    pub(crate) exact: bool,
+    pub(crate) as_of: String,
+    pub(crate) as_of_ms: u64,
+}
+
+pub(crate) async fn counts(app: &App) -> Result<Counts, Problem> {
+    let totals = app.totals().await?;
+    Ok(Counts {
+        total: totals.metrics.total_instances,
+        running: totals.metrics.running_instances,
+        completed: totals.metrics.completed_instances,
+        failed: totals.metrics.failed_instances,
+        exact: true,
+        as_of: rfc3339(totals.at_ms),
+        as_of_ms: totals.at_ms,
+    })
+}
+
+/// The two queues of the store, and held instances.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Queues {
+    /// Messages for instances, which turns fetch.
+    pub(crate) turns: Depth,
+    pub(crate) activities: Depth,
+    /// Null if the store cannot hold instances.
+    pub(crate) held_instances: Option<u64>,
+    pub(crate) held_messages: Option<u64>,
+}
+
+/// The items of a queue that are not leased.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Depth {
+    pub(crate) waiting: u64,
+    /// Items that a fetch may take now; null if the store does not tell them apart.
+    pub(crate) due: Option<u64>,
+    /// Items that become visible later; null if the store does not tell them apart.
+    pub(crate) delayed: Option<u64>,
+}
+
+impl Depth {
+    fn of(waiting: u64, backlog: Option<QueueBacklog>) -> Self {
+        Self {
+            waiting,
+            due: backlog.map(|backlog| backlog.due),
+            delayed: backlog.map(|backlog| backlog.delayed),
+        }
+    }
+}
+
+pub(crate) async fn queues(app: &App) -> Result<Queues, Problem> {
+    let gauges = app.client.get_gauges().await?;
+    let held = app.client.count_held().await?;
+    Ok(Queues {
+        turns: Depth::of(gauges.orchestrator_queue, gauges.orchestrator_backlog),
+        activities: Depth::of(gauges.worker_queue, gauges.worker_backlog),
+        held_instances: held.map(|held| held.instances),
+        held_messages: held.map(|held| held.messages),
+    })
+}
+
+/// The newest dead letters.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeadLetters {
+    pub(crate) items: Vec<DeadLetterView>,
+    /// The number of items by reason, most frequent first.
+    pub(crate) reasons: Vec<Reason>,
+    /// Whether payloads are shown.
+    pub(crate) payloads: bool,
+}
+
+/// An item that the store no longer delivers.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeadLetterView {
+    /// `orchestrator` or `worker`.
+    pub(crate) queue: &'static str,
+    pub(crate) instance: Option<String>,
+    pub(crate) reason: String,
+    pub(crate) deliveries: u32,
+    pub(crate) at: String,
+    pub(crate) at_ms: u64,
+    pub(crate) bytes: usize,
+    /// The stored text; null if payloads are hidden.
+    pub(crate) item: Option<String>,
+}
+
+/// A reason, and the number of dead letters that have it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Reason {
+    pub(crate) reason: String,
+    pub(crate) count: usize,
+}
+
+pub(crate) async fn dead_letters(
+    app: &App,
+    limit: Option<usize>,
+    payloads: bool,
+) -> Result<DeadLetters, Problem> {
+    let items = app.client.list_dead_letters(checked(limit)?).await?;
+    let mut reasons: Vec<Reason> = Vec::new();
+    for letter in &items {
+        match reasons.iter_mut().find(|known| known.reason == letter.reason) {
+            Some(known) => known.count += 1,
+            None => reasons.push(Reason { reason: letter.reason.clone(), count: 1 }),
+        }
+    }
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
+    let shown = |letter: DeadLetter| DeadLetterView {
+        queue: letter.queue.as_str(),
+        instance: letter.instance_id,
+        reason: letter.reason,
+        deliveries: letter.attempt_count,
+        at: rfc3339(letter.dead_at),
+        at_ms: letter.dead_at,
+        bytes: letter.work_item.len(),
+        item: payloads.then_some(letter.work_item),
+    };
+    Ok(DeadLetters { items: items.into_iter().map(shown).collect(), reasons, payloads })
+}
+
+/// A page of the audit, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AuditPage {
+    pub(crate) items: Vec<AuditView>,
+    /// The parameter `before` of the next page.
+    pub(crate) next: Option<u64>,
+    /// False if the store keeps no audit.
+    pub(crate) supported: bool,
+}
+
+/// A record of the audit.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AuditView {
+    pub(crate) id: u64,
+    pub(crate) at: String,
+    pub(crate) at_ms: u64,
+    pub(crate) actor: String,
+    pub(crate) action: String,
+    pub(crate) target: String,
+    pub(crate) reason: String,
+    pub(crate) request: Option<String>,
+    pub(crate) result: String,
+}
+
+impl From<AuditRecord> for AuditView {
+    fn from(record: AuditRecord) -> Self {
+        Self {
+            id: record.id,
+            at: rfc3339(record.at_ms),
+            at_ms: record.at_ms,
+            actor: record.entry.actor,
+            action: record.entry.action,
+            target: record.entry.target,
+            reason: record.entry.reason,
+            request: record.entry.request,
+            result: record.entry.result,
+        }
+    }
+}
+
+pub(crate) async fn audit(
+    app: &App,
+    before: Option<u64>,
+    limit: Option<usize>,
+) -> Result<AuditPage, Problem> {
+    let limit = checked(limit)?;
+    let found = app.client.audit_page(before, limit).await?;
+    let supported = found.is_some();
+    let items: Vec<AuditView> = found.unwrap_or_default().into_iter().map(AuditView::from).collect();
+    let next = items.last().filter(|_| items.len() == limit).map(|last| last.id);
+    Ok(AuditPage { items, next, supported })
+}
+
+/// The server and the totals of its store.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct System {
+    pub(crate) store: String,
+    pub(crate) version: &'static str,
+    /// Whether requests may change instances.
+    pub(crate) operate: bool,
+    /// Whether requests need a token.
+    pub(crate) tokens: bool,
+    pub(crate) instances: Counts,
+    pub(crate) executions: u64,
+    pub(crate) events: u64,
+}
+
+pub(crate) async fn system(app: &App) -> Result<System, Problem> {
+    let instances = counts(app).await?;
+    let totals = app.totals().await?;
+    Ok(System {
+        store: app.options.store.clone(),
+        version: env!("CARGO_PKG_VERSION"),
+        operate: app.options.operate,
+        tokens: app.options.tokens.is_some(),
+        instances,
+        executions: totals.metrics.total_executions,
+        events: totals.metrics.total_events,
+    })
+}
+
+fn checked(limit: Option<usize>) -> Result<usize, Problem> {
+    match limit.unwrap_or(100) {
+        limit @ 1..=MOST => Ok(limit),
+        _ => Err(Problem::invalid(format!("the limit of a page is from 1 to {MOST}"))),
+    }
+}

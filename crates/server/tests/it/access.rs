@@ -1,0 +1,166 @@
+//! Hosts, origins, tokens, scopes, read-only mode and limits.
+
+use crate::kit::{Server, operating, token, with_tokens};
+use outlast_server::{Options, Scope};
+
+/// Each route of the OpenAPI document: method, path with values for its segments, and scope.
+async fn routes(server: &Server) -> Vec<(String, String, Option<Scope>)> {
+    let document = server.get("/api/v1/openapi.json").await.json();
+    let mut routes = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let path = path
+                .replace("{id}", "missing")
+                .replace("{execution}", "1")
+                .replace("{event}", "1")
+                .replace("{queue}", "q");
+            let scope = operation["x-scope"].as_str().map(|scope| Scope::from_text(scope).unwrap());
+            routes.push((method.to_uppercase(), path, scope));
+        }
+    }
+    assert!(routes.len() > 25, "{}", routes.len());
+    routes
+}
+
+#[tokio::test]
+async fn every_route_requires_its_scope() {
+    let server = Server::start(with_tokens(operating())).await;
+    for (method, path, required) in routes(&server).await {
+        if path.ends_with("/stream") {
+            continue;
+        }
+        let required = required.unwrap();
+        let path = if path.ends_with("/wait") { format!("{path}?timeout=0") } else { path };
+        let anonymous = server.send(&method, &path, &[], "").await;
+        assert_eq!(anonymous.problem(), (401, "unauthenticated".to_string()), "{method} {path}");
+        let wrong = server.send(&method, &path, &[("authorization", "Bearer wrong")], "").await;
+        assert_eq!(wrong.problem().0, 401, "{method} {path}");
+        for scope in Scope::ALL {
+            let bearer = format!("Bearer {}", token(scope));
+            let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+            let answer = server.send(&method, &path, &headers, "{}").await;
+            let is_included = scope == required || scope == Scope::Admin || required == Scope::Read;
+            let is_admitted = answer.status != 401 && answer.status != 403;
+            assert_eq!(is_admitted, is_included, "{method} {path} with {scope}: {answer:?}");
+            assert!(answer.status < 500, "{method} {path} with {scope}: {answer:?}");
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn every_schema_that_the_document_names_exists() {
+    let server = Server::start(Options::default()).await;
+    let document = server.get("/api/v1/openapi.json").await;
+    let schemas = &document.json()["components"]["schemas"];
+    let named =
+        document.body.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next());
+    let missing: Vec<&str> = named.filter(|name| schemas[name].is_null()).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn stream_requires_the_scope_read() {
+    let server = Server::start(with_tokens(operating())).await;
+    assert_eq!(server.get("/api/v1/stream").await.problem().0, 401);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn without_operate_every_change_is_refused() {
+    let server = Server::start(Options::default()).await;
+    server.waiting_order("a").await;
+    for (method, path, _) in routes(&server).await.into_iter().filter(|(method, ..)| method != "GET") {
+        let answer = server.send(&method, &path, &[("content-type", "application/json")], "{}").await;
+        assert_eq!(answer.problem(), (403, "read_only".to_string()), "{method} {path}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn foreign_hosts_and_origins_are_refused() {
+    let server = Server::start(operating()).await;
+    let host = server.send("GET", "/api/v1/queues", &[("host", "evil.example")], "").await;
+    assert_eq!(host.problem(), (421, "host_not_allowed".to_string()));
+    for header in [("origin", "http://evil.example"), ("sec-fetch-site", "cross-site")] {
+        let headers = [header, ("content-type", "application/json")];
+        let answer = server.send("POST", "/api/v1/instances", &headers, "{}").await;
+        assert_eq!(answer.problem(), (403, "cross_site".to_string()), "{header:?}");
+        let page = server.send("GET", "/instances", &[header], "").await;
+        assert_eq!(page.status, 200, "a link on another site opens a page");
+    }
+    // A probe of an orchestrator of containers names the address of the machine.
+    assert_eq!(server.send("GET", "/healthz", &[("host", "10.0.0.7:7411")], "").await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn bodies_must_be_json_and_small() {
+    let mut options = operating();
+    options.body_bytes = 1_000;
+    let server = Server::start(options).await;
+    let form = server.send("POST", "/api/v1/instances", &[("content-type", "text/plain")], "{}").await;
+    assert_eq!(form.problem(), (415, "media_type".to_string()));
+    let large =
+        server.post("/api/v1/instances", &format!("{{\"orchestration\":\"{}\"}}", "x".repeat(2_000))).await;
+    assert_eq!(large.problem(), (413, "too_large".to_string()));
+    let broken = server.post("/api/v1/instances", "{\"secret").await;
+    assert_eq!(broken.problem().0, 400);
+    assert!(!broken.body.contains("secret"), "{broken:?}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn requests_above_the_limit_are_refused() {
+    let mut options = operating();
+    options.requests = 0;
+    let server = Server::start(options).await;
+    let busy = server.get("/api/v1/queues").await;
+    assert_eq!(busy.problem(), (503, "busy".to_string()));
+    assert_eq!(busy.json()["retryable"], true);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn every_answer_has_the_headers_of_the_policy() {
+    let server = Server::start(operating()).await;
+    for path in ["/instances", "/api/v1/queues", "/missing", "/assets/main.js", "/instances/missing"] {
+        let answer = server.get(path).await;
+        for part in [
+            "content-security-policy: default-src 'none'",
+            "nosniff",
+            "x-request-id: ",
+            "frame-ancestors 'none'",
+        ] {
+            assert!(answer.headers.contains(part), "{part} at {path}: {answer:?}");
+        }
+        assert!(!answer.headers.contains("unsafe"), "{path}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn other_addresses_need_tokens() {
+    use outlast::{Client, providers::memory::MemoryProvider};
+    let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let client = Client::new(std::sync::Arc::new(MemoryProvider::new()));
+    let refused = outlast_server::serve(listener, client, Options::default(), std::future::pending()).await;
+    assert!(refused.unwrap_err().to_string().contains("needs tokens"));
+}
+
+#[tokio::test]
+async fn login_sets_a_cookie_that_admits_pages() {
+    let server = Server::start(with_tokens(Options::default())).await;
+    let page = server.get("/instances").await;
+    assert_eq!(page.status, 401);
+    assert!(page.body.contains("data-login"), "{page:?}");
+    assert_eq!(server.post("/login", "{\"token\":\"wrong\"}").await.status, 401);
+    let login = server.post("/login", &format!("{{\"token\":\"{}\"}}", token(Scope::Read))).await;
+    assert_eq!(login.status, 204);
+    assert!(login.headers.contains("httponly; samesite=strict"), "{login:?}");
+    let cookie = format!("outlast_token={}", token(Scope::Read));
+    let page = server.send("GET", "/instances", &[("cookie", &cookie)], "").await;
+    assert_eq!(page.status, 200);
+    server.stop().await;
+}

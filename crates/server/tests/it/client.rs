@@ -1,0 +1,101 @@
+//! The client of the API, and the same calls with the client of the store.
+
+use crate::kit::{PATIENCE, Server, operating};
+use outlast::providers::InstanceQuery;
+use outlast::{ClientError, OrchestrationStatus, PruneOptions};
+use std::time::Duration;
+
+async fn life_of_an_order(server: &Server) {
+    let client = server.client().with_reason("test");
+    client.start_orchestration_typed("a/1", "order", "card 4711").await.unwrap();
+    server.store.wait_for_kv_value("a/1", "paid", PATIENCE).await.unwrap();
+    assert_eq!(
+        client.get_kv_value("a/1", "paid").await.unwrap(),
+        server.store.get_kv_value("a/1", "paid").await.unwrap()
+    );
+    assert_eq!(
+        client.get_orchestration_status("a/1").await.unwrap(),
+        server.store.get_orchestration_status("a/1").await.unwrap()
+    );
+    assert!(client.why("a/1").await.unwrap().contains("approval"));
+    assert!(matches!(client.wait_for_orchestration("a/1", Duration::ZERO).await, Err(ClientError::Timeout)));
+    assert!(client.pause_instance("a/1", "look first").await.unwrap());
+    assert!(!client.pause_instance("a/1", "look first").await.unwrap());
+    assert!(client.resume_instance("a/1", "seen").await.unwrap());
+    client.raise_event("a/1", "approval", "yes").await.unwrap();
+    let ended: Result<String, String> = client.wait_for_orchestration_typed("a/1", PATIENCE).await.unwrap();
+    assert_eq!(ended.unwrap(), "paid by card 4711, yes");
+    assert_eq!(client.get_instance_info("a/1").await.unwrap().status, "Completed");
+    let page = client
+        .list_instances_page(InstanceQuery { limit: Some(10), ..InstanceQuery::default() })
+        .await
+        .unwrap();
+    assert_eq!(page.instances[0].instance_id, "a/1");
+    assert_eq!(client.list_executions("a/1").await.unwrap(), [1]);
+    assert_eq!(client.get_instance_tree("a/1").await.unwrap().all_ids, ["a/1"]);
+    assert_eq!(client.get_system_metrics().await.unwrap().completed_instances, 1);
+    assert_eq!(client.get_queue_depths().await.unwrap().worker_queue, 0);
+    let options = PruneOptions { keep_last: Some(1), ..PruneOptions::default() };
+    assert_eq!(client.prune_executions("a/1", options).await.unwrap().executions_deleted, 0);
+    assert_eq!(client.delete_instance("a/1", false).await.unwrap().instances_deleted, 1);
+    assert_eq!(client.get_orchestration_status("a/1").await.unwrap(), OrchestrationStatus::NotFound);
+}
+
+#[tokio::test]
+async fn client_controls_an_order_on_the_memory_store() {
+    let server = Server::start(operating()).await;
+    life_of_an_order(&server).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn client_controls_an_order_on_sqlite_under_a_path() {
+    let mut options = operating();
+    options.base_path = "/a/b".to_string();
+    let server = Server::on_sqlite(options).await;
+    life_of_an_order(&server).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn errors_are_those_of_the_client_of_a_store() {
+    let server = Server::start(operating()).await;
+    let client = server.client();
+    server.waiting_order("a").await;
+    assert!(matches!(
+        client.start_orchestration("a", "order", "").await,
+        Err(ClientError::InvalidInput { .. })
+    ));
+    assert!(matches!(
+        client.raise_event("missing", "x", "").await,
+        Err(ClientError::InstanceNotFound { .. })
+    ));
+    assert!(matches!(
+        client.delete_instance("missing", false).await,
+        Err(ClientError::InstanceNotFound { .. })
+    ));
+    assert!(matches!(
+        client.delete_instance("a", false).await,
+        Err(ClientError::InstanceStillRunning { .. })
+    ));
+    client.cancel_instance("a", "enough").await.unwrap();
+    let failed = client.wait_for_orchestration("a", PATIENCE).await.unwrap();
+    assert_eq!(failed, server.store.get_orchestration_status("a").await.unwrap());
+    assert!(matches!(client.cancel_instance("a", "again").await, Err(ClientError::InvalidInput { .. })));
+    let address = server.address.clone();
+    server.stop().await;
+    let gone = outlast_client_http::HttpClient::new(&format!("http://{address}")).unwrap();
+    assert!(gone.get_queue_depths().await.is_err());
+    assert!(outlast_client_http::HttpClient::new("https://x").is_err());
+}
+
+#[tokio::test]
+async fn repeated_start_with_a_key_starts_one_instance() {
+    let server = Server::on_sqlite(operating()).await;
+    let client = server.client();
+    let first = client.start_idempotent("order", "cart-17", "\"card\"").await.unwrap();
+    let second = client.start_idempotent("order", "cart-17", "\"card\"").await.unwrap();
+    assert_eq!(first, ("order:cart-17".to_string(), true));
+    assert_eq!(second, ("order:cart-17".to_string(), false));
+    server.stop().await;
+}

@@ -1,0 +1,11 @@
+//! Tests of the API and the pages, on a real listener.
+// A test fails by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod access;
+mod client;
+mod history;
+mod kit;
+mod operate;
+mod pages;
+mod stream;

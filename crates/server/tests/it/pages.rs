@@ -1,0 +1,134 @@
+//! The pages: every screen, hostile texts, base paths, assets.
+
+use crate::kit::{Server, operating};
+use outlast_server::Options;
+
+#[tokio::test]
+async fn every_screen_answers() {
+    let server = Server::on_sqlite(operating()).await;
+    server.waiting_order("a").await;
+    for (path, part) in [
+        ("/instances", ">a</a>"),
+        ("/instances?status=failed", "No instance matches"),
+        (
+            "/instances?status=Running&name=order&prefix=a",
+            "outlast instance list --status running --name order --prefix a",
+        ),
+        ("/instances/a", "Waits for event &#39;approval&#39;"),
+        ("/instances/a?tries=true", "charge"),
+        ("/instances/a?tab=events", "ActivityScheduled"),
+        ("/instances/a?tab=events&payloads=true", "card 4711"),
+        ("/instances/a?tab=state&at=1", "after event <b>1</b>"),
+        ("/instances/a?tab=pending", "Nothing is queued"),
+        ("/instances/a?tab=tree", "has no children"),
+        ("/queues", "due now"),
+        ("/dead-letters", "no dead letters"),
+        ("/audit", "The audit has no records"),
+        ("/system", "running"),
+        ("/problems", "scope_missing"),
+        ("/login", "data-login"),
+    ] {
+        let page = server.get(path).await;
+        assert_eq!(page.status, 200, "{path}: {page:?}");
+        assert!(page.body.contains(part), "{part} at {path}: {}", page.body);
+        let hidden = !path.contains("payloads=true");
+        assert!(!hidden || !page.body.contains("4711"), "payload at {path}");
+    }
+    let missing = server.get("/instances/missing").await;
+    assert_eq!((missing.status, missing.body.contains("There is no such resource")), (404, true));
+    let home = server.get("/").await;
+    assert!(home.status == 303 && home.headers.contains("location: /instances"), "{home:?}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn hostile_texts_stay_texts() {
+    let server = Server::start(operating()).await;
+    let hostile = [
+        "<script>alert(1)</script>",
+        "\"><img src=x onerror=alert(1)>",
+        "'onmouseover='alert(1)",
+        "{{7*7}}{% raw %}",
+        "javascript:alert(1)",
+        "</title></main><h1>x",
+        "&lt;b&gt;",
+        "a b/c?d#e%2F..%00",
+        "../../etc/passwd",
+        "\u{202e}gnp.exe",
+    ];
+    for text in hostile {
+        server.waiting_order(text).await;
+    }
+    let list = server.get("/instances").await;
+    let links = list.body.matches("<tr id=\"i-").count();
+    assert_eq!(links, hostile.len(), "{}", list.body);
+    for page in [list] {
+        for part in ["<script>alert", "<img src=x", "'onmouseover='", "</title></main>", "href=\"javascript:"]
+        {
+            assert!(!page.body.contains(part), "{part} in {}", page.body);
+        }
+    }
+    for text in hostile {
+        let id: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let page = server.get(&format!("/instances/{id}?payloads=true")).await;
+        assert_eq!(page.status, 200, "{text}");
+        assert!(!page.body.contains("<script>alert") && !page.body.contains("<img src=x"), "{text}");
+        assert_eq!(server.get(&format!("/api/v1/instances/{id}")).await.json()["id"], text);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn links_begin_with_the_base_path() {
+    let mut options = Options::default();
+    options.base_path = "/a/b".to_string();
+    let server = Server::start(options).await;
+    server.waiting_order("one").await;
+    for path in ["/instances", "/instances/one", "/instances/one?tab=events", "/system"] {
+        let page = server.get(path).await;
+        assert_eq!(page.status, 200, "{path}");
+        for attribute in ["href=\"", "src=\"", "action=\""] {
+            for rest in page.body.split(attribute).skip(1) {
+                assert!(
+                    rest.starts_with("/a/b/") || rest.starts_with('#'),
+                    "{attribute}{:.40} at {path}",
+                    rest
+                );
+            }
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn pages_have_no_inline_scripts_or_styles() {
+    let server = Server::start(operating()).await;
+    server.waiting_order("one").await;
+    for path in ["/instances", "/instances/one", "/instances/one?tab=state", "/queues", "/login"] {
+        let page = server.get(path).await.body;
+        for part in [" style=", "<style", " onclick=", " onload=", "<script>"] {
+            assert!(!page.contains(part), "{part} at {path}");
+        }
+    }
+    for name in ["main", "act", "keys", "live", "login", "morph", "time", "why"] {
+        let script = server.get(&format!("/assets/{name}.js")).await;
+        assert!(script.status == 200 && script.headers.contains("text/javascript"), "{name}");
+        for part in
+            ["innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "new Function", "document.write"]
+        {
+            assert!(!script.body.contains(part), "{part} in {name}.js");
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn known_assets_are_not_sent_again() {
+    let server = Server::start(Options::default()).await;
+    let first = server.get("/assets/style.css").await;
+    let tag = first.headers.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap();
+    let again = server.send("GET", "/assets/style.css", &[("if-none-match", tag)], "").await;
+    assert_eq!((first.status, again.status, again.body.len()), (200, 304, 0));
+    assert_eq!(server.get("/assets/nothing.js").await.status, 404);
+    server.stop().await;
+}
