@@ -5,12 +5,15 @@ mod error;
 mod hold;
 mod kv;
 mod manage;
+mod reset;
 mod send;
 mod start;
 mod start_builder;
 mod wait;
 
 pub use error::ClientError;
+pub use outlast_engine::reset::ResetSummary;
+pub use reset::Reset;
 pub use start_builder::{AlreadyExists, Conflict, StartBuilder, StartReceipt};
 
 use crate::instrumented::InstrumentedProvider;
