@@ -203,7 +203,8 @@ pub async fn a_reset_puts_keys_and_status_back(factory: &dyn ProviderFactory) {
 /// copied event has it.
 pub async fn a_reset_repeats_the_removal_of_keys(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    let kinds = [started_kind(), value_kind("a", "1", 5), EventKind::KeyValuesCleared, value_kind("b", "2", 6)];
+    let kinds =
+        [started_kind(), value_kind("a", "1", 5), EventKind::KeyValuesCleared, value_kind("b", "2", 6)];
     let events: Vec<Event> = kinds.into_iter().zip(1..).map(|(kind, id)| event(ID, id, kind)).collect();
     let token = first_turn(provider, ID).await;
     Turn::new(&token).events(events.clone()).metadata(named()).commit(provider).await;
@@ -273,8 +274,7 @@ pub async fn messages_of_a_reset_are_delivered_first(factory: &dyn ProviderFacto
     enqueue(provider, waiting.clone()).await;
     tokio::time::sleep(A_MOMENT).await;
     let first = [queue_message(ID, "q", "1"), queue_message(ID, "q", "2")];
-    let plan =
-        ResetPlan { first_messages: first.to_vec(), first_available_ms: since, ..reset(&events) };
+    let plan = ResetPlan { first_messages: first.to_vec(), first_available_ms: since, ..reset(&events) };
     if !is_done(provider, &plan).await {
         return;
     }

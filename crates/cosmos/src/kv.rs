@@ -162,7 +162,9 @@ pub(crate) fn rebased(
     // Changes of the execution before the reset, and its removal of all keys, count no more.
     instance.kv.merge();
     let base = rows.keys.iter().filter_map(|change| match change {
-        KvChange::Set { key, value, last_updated_at_ms } => Some((key.as_str(), (value, *last_updated_at_ms))),
+        KvChange::Set { key, value, last_updated_at_ms } => {
+            Some((key.as_str(), (value, *last_updated_at_ms)))
+        }
         _ => None,
     });
     let (base, changed): (BTreeMap<_, _>, _) = (base.collect(), rows.changed_keys());

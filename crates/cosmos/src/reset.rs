@@ -41,7 +41,8 @@ impl Store {
         if outcome == ResetOutcome::Done
             && let Err(error) = self.append_audit(&rows.audit).await
         {
-            let message = format!("instance '{}' is changed, but the audit has no record of it: {error}", rows.target);
+            let message =
+                format!("instance '{}' is changed, but the audit has no record of it: {error}", rows.target);
             return Err(ProviderError::permanent(RESET, message));
         }
         Ok(outcome)
@@ -67,7 +68,9 @@ impl Store {
         let mut taken: HashSet<String> = HashSet::new();
         for _ in 0..ATTEMPTS {
             let read = self.read_instance(RESET, &address).await?;
-            if rows.is_fork() && self.is_taken(RESET, &address, read.as_ref().map(|read| &read.document)).await? {
+            if rows.is_fork()
+                && self.is_taken(RESET, &address, read.as_ref().map(|read| &read.document)).await?
+            {
                 return Ok(ResetOutcome::Taken);
             }
             let mut current = match read {
@@ -136,7 +139,9 @@ impl Store {
         let Some(mut prepared) = prepared else { return Ok(None) };
         let (rev, write) = (prepared.rev, prepared.write);
         if let Some(end) = &rows.end {
-            for part in documents(address, rows.execution_id, &end.history, Some(rev), write, self.limits.bytes) {
+            for part in
+                documents(address, rows.execution_id, &end.history, Some(rev), write, self.limits.bytes)
+            {
                 let body = Body::Json(json(&part)?);
                 prepared.turn.creates.push(document(&part.id, body, &part));
             }

@@ -104,9 +104,8 @@ impl<'a> Cut<'a> {
             return Vec::new();
         }
         let open = open_decisions(self.kept.iter().chain(self.left));
-        let activities = open.into_values().filter(|event| {
-            matches!(event.kind, EventKind::ActivityScheduled { .. })
-        });
+        let activities =
+            open.into_values().filter(|event| matches!(event.kind, EventKind::ActivityScheduled { .. }));
         activities
             .map(|event| ScheduledActivityIdentifier {
                 instance: event.instance_id.clone(),
@@ -225,8 +224,7 @@ fn open_decisions<'e>(events: impl IntoIterator<Item = &'e Event>) -> BTreeMap<u
 fn children(kept: &[Event], left: &[Event], open: &BTreeMap<u64, &Event>) -> Vec<CutChild> {
     let outcome_of = |id: u64| {
         let outcome = left.iter().find(|event| {
-            event.source_event_id == Some(id)
-                && matches!(Op::of_event(&event.kind), Some((_, Role::Outcome)))
+            event.source_event_id == Some(id) && matches!(Op::of_event(&event.kind), Some((_, Role::Outcome)))
         });
         outcome.map(|event| event.kind.clone()).filter(|kind| !is_system_failure(kind))
     };

@@ -292,6 +292,8 @@ defects! {
     PendingHidesLeased = "",
     /// The pending read shows activities of other instances.
     PendingMixesInstances = "",
+    /// The pending read shows no failures of activities.
+    PendingHidesFailures = "",
     /// A hold has no effect on fetches.
     HoldIgnored = "",
     /// A hold is placed while a turn of the instance runs, and ends its lease.

@@ -80,8 +80,7 @@ impl State {
     pub(crate) fn replace_keys(&mut self, plan: &ResetPlan) {
         self.kv_delta.remove(&plan.target);
         let keys = plan.keys.iter().map(|(key, entry)| {
-            let stored =
-                Stored { value: entry.value.clone(), last_updated_at_ms: entry.last_updated_at_ms };
+            let stored = Stored { value: entry.value.clone(), last_updated_at_ms: entry.last_updated_at_ms };
             (key.clone(), stored)
         });
         self.kv_store.insert(plan.target.clone(), keys.collect());

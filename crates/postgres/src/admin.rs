@@ -11,8 +11,8 @@ use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
     HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, PendingWork,
-    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
-    SystemMetrics,
+    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan,
+    StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ResetRows};
 

@@ -4,8 +4,8 @@ use crate::forward::forwarded_trait;
 use crate::{
     AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
     HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, PendingWork,
-    ProviderError, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
-    SystemMetrics,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan,
+    StoreGauges, SystemMetrics,
 };
 use outlast_model::Event;
 use std::any::Any;

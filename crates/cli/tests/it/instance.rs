@@ -208,9 +208,15 @@ async fn an_instance_is_reset_and_forked() {
     let shown = ask(&store, &["show", "hello-1", "-o", "json"]).json();
     assert_eq!(shown["status"], "Completed", "a dry run changes nothing");
     let done = ask(&store, &["reset", "hello-1", "--to-event", "5", "--by", "ann", "-o", "json"]).json();
-    assert_eq!((&done["execution"], &done["kept_events"], &done["dry_run"]), (&2.into(), &5.into(), &false.into()));
+    assert_eq!(
+        (&done["execution"], &done["kept_events"], &done["dry_run"]),
+        (&2.into(), &5.into(), &false.into())
+    );
     let out = ask(&store, &["fork", "hello-2", "--to-event", "5", "--as", "copy"]).fine();
-    assert!(out.starts_with("Forked instance 'hello-2' as 'copy'. It begins execution 1 with 5 events"), "{out}");
+    assert!(
+        out.starts_with("Forked instance 'hello-2' as 'copy'. It begins execution 1 with 5 events"),
+        "{out}"
+    );
     let error = ask(&store, &["fork", "hello-2", "--to-event", "5", "--as", "copy"]).failed();
     assert!(error.contains("instance id 'copy' is taken"), "{error}");
     let error = ask(&store, &["reset", "hello-2", "--to-event", "99"]).failed();

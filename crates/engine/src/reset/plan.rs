@@ -174,7 +174,9 @@ impl Cut<'_> {
                 return Err(CutError::TakenChild { child: child_id, event: child.event_id });
             }
             let state = match &child.outcome {
-                Some(EventKind::SubOrchestrationCompleted { result }) => ChildState::Completed(result.clone()),
+                Some(EventKind::SubOrchestrationCompleted { result }) => {
+                    ChildState::Completed(result.clone())
+                }
                 Some(EventKind::SubOrchestrationFailed { details }) => ChildState::Failed(details.clone()),
                 _ => states.get(&child.event_id).cloned().unwrap_or(ChildState::Running),
             };

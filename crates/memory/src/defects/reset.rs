@@ -16,9 +16,7 @@ impl ResetRules for Rules {
 
     fn plan_is_current(&self, state: &State, plan: &ResetPlan) -> bool {
         match self.defect {
-            Some(Defect::ResetIgnoresPosition) => {
-                state.latest_execution(&plan.source) == plan.execution_id
-            }
+            Some(Defect::ResetIgnoresPosition) => state.latest_execution(&plan.source) == plan.execution_id,
             _ => Contract.plan_is_current(state, plan),
         }
     }

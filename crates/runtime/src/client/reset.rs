@@ -190,7 +190,9 @@ impl Client {
 
 fn audit(instance: &str, fork_id: Option<&str>, execution_id: u64, reset: &Reset) -> AuditEntry {
     let (action, done) = match fork_id {
-        Some(id) => (FORK, format!("done: as '{id}' at event {} of execution {execution_id}", reset.to_event)),
+        Some(id) => {
+            (FORK, format!("done: as '{id}' at event {} of execution {execution_id}", reset.to_event))
+        }
         None => (RESET, format!("done: to event {} of execution {execution_id}", reset.to_event)),
     };
     AuditEntry {

@@ -193,7 +193,9 @@ async fn cut_that_is_not_possible_is_refused_with_the_reason() {
     client.start_orchestration("i", "Order", "in").await.unwrap();
     client.wait_for_orchestration("i", LONG).await.unwrap();
     let last = client.read_execution_history("i", 1).await.unwrap().len() as u64;
-    for (event, part) in [(0, "is out of range"), (last + 1, "has events 1 to"), (last, "the end of the execution")] {
+    for (event, part) in
+        [(0, "is out of range"), (last + 1, "has events 1 to"), (last, "the end of the execution")]
+    {
         let error = refusal(client.reset_instance("i", &Reset::to_event(event)).await.unwrap_err());
         assert!(error.contains(part) && error.contains("instance 'i'"), "{error}");
     }
