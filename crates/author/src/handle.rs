@@ -9,7 +9,7 @@ use crate::known::{self, Presence};
 use crate::message::{self, Lane, Message, Request};
 use crate::payload::Payload;
 use outlast_provider::{Entropy, OsEntropy};
-use outlast_runtime::{Client, ClientError, OrchestrationStatus};
+use outlast_runtime::{Client, ClientError, OrchestrationStatus, Reset, ResetSummary};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::marker::PhantomData;
@@ -82,6 +82,29 @@ impl<O: Orchestration> Handle<O> {
     pub async fn terminate(&self, reason: impl Into<String> + Send) -> Result<(), InstanceError> {
         self.look().await?;
         Ok(self.client.terminate_instance(&self.instance, reason).await?)
+    }
+
+    /// Begins the next execution with a copy of the first events of the newest one: [`Client::reset_instance`].
+    ///
+    /// Cancellation safety: when the future is dropped, the instance is reset or not.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::Client`] if the instance is not known, its history cannot be cut there, or children are in the way.
+    pub async fn reset(&self, reset: &Reset) -> Result<ResetSummary, InstanceError> {
+        Ok(self.client.reset_instance(&self.instance, reset).await?)
+    }
+
+    /// Starts a new instance with a copy of the first events of this one: [`Client::fork_instance`].
+    ///
+    /// Cancellation safety: when the future is dropped, the new instance exists or not.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::reset`], and if the new id is taken.
+    pub async fn fork(&self, new_id: &str, fork: &Reset) -> Result<Self, InstanceError> {
+        self.client.fork_instance(&self.instance, new_id, fork).await?;
+        Ok(Self::new(&self.client, new_id))
     }
 
     /// The custom status; `None` if the instance has set none.

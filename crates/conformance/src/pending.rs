@@ -2,7 +2,7 @@
 
 use crate::ProviderFactory;
 use crate::support::*;
-use outlast_provider::{PendingWork, Provider, QueuedItem};
+use outlast_provider::{PendingWork, Provider, QueuedItem, TagFilter, WorkRequest};
 use std::time::Duration;
 
 /// More items than any of these validations queues.
@@ -102,6 +102,29 @@ pub async fn pending_activities_are_shown_with_their_leases(factory: &dyn Provid
     let delayed = &pending(provider, "i").await;
     assert_eq!((delayed.activities[0].locked_until, delayed.activities[0].attempt_count), (None, 1));
     assert!(delayed.activities[0].visible_at > delayed.now_ms + 3_000_000, "its delay is not over");
+}
+
+/// An activity is listed with the failures that its handler has reported, if the store keeps them.
+pub async fn pending_activities_are_shown_with_their_failures(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_instance(provider, "i").await;
+    enqueue_activity(provider, activity("i", 2)).await;
+    for failures in 1..=2 {
+        let request = WorkRequest {
+            max_items: 1,
+            lock_timeout: LONG,
+            poll_timeout: NO_WAIT,
+            session: None,
+            tag_filter: &TagFilter::default(),
+        };
+        let work =
+            provider.fetch_work_items(request).await.unwrap().pop().expect("the activity is fetchable");
+        provider.abandon_work_noted(&work.lock_token, None, "busy").await.unwrap();
+        if work.notes.is_some() {
+            let shown = pending(provider, "i").await;
+            assert_eq!((shown.activities[0].failures, shown.activities[0].attempt_count), (failures, 0));
+        }
+    }
 }
 
 /// The list holds only items of the instance, at most the limit, and the counts are those of all its items; a queued start is listed

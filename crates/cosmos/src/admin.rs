@@ -10,8 +10,9 @@ use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, DeleteInstanceResult, ExecutionInfo, HeldCounts,
     HeldInstance, Hold, HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree,
     PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths,
-    ReleaseOutcome, StoreGauges, SystemMetrics,
+    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
+use outlast_provider_kit::ResetRows;
 
 #[async_trait]
 impl ProviderAdmin for CosmosDBProvider {
@@ -218,5 +219,9 @@ impl ProviderAdmin for CosmosDBProvider {
         limit: usize,
     ) -> Result<Option<Vec<AuditRecord>>, ProviderError> {
         self.store.audit_page(before, limit).await.map(Some)
+    }
+
+    async fn reset_instance(&self, plan: &ResetPlan) -> Result<ResetOutcome, ProviderError> {
+        self.store.reset_instance(&ResetRows::of(plan)?).await
     }
 }

@@ -210,7 +210,10 @@ impl Store {
     pub(crate) async fn held_counts(&self) -> Result<HeldCounts, ProviderError> {
         const COUNT: &str = "count_held";
         let held: Vec<Instance> = self.client.query_all(COUNT, sql::HELD, &[], MOST_COUNTED).await?;
-        let messages = self.depths(COUNT).await?.held_messages;
+        let messages = match held.is_empty() {
+            true => 0,
+            false => self.depths(COUNT).await?.held_messages,
+        };
         Ok(HeldCounts { instances: held.len() as u64, messages })
     }
 }

@@ -10,8 +10,8 @@ use crate::sql;
 use crate::store::Store;
 use crate::visible::{Marks, Visibility};
 use outlast_provider::{KvEntry, ProviderError};
-use outlast_provider_kit::KvChange;
-use std::collections::{BTreeMap, HashMap};
+use outlast_provider_kit::{KvChange, ResetRows};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The state of a key for readers.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -141,6 +141,65 @@ pub(crate) fn changed(
             w: write,
             key: key.to_string(),
             content,
+            committed: Some(Box::new(committed)),
+        });
+    }
+    Ok(pairs)
+}
+
+/// The documents of all keys after a reset: each key has the value of the reset as its base, and the change of the copied events. `stored`
+/// are the documents of all keys.
+pub(crate) fn rebased(
+    address: &Address,
+    instance: &mut Instance,
+    rows: &ResetRows,
+    stored: &HashMap<String, Versioned<Pair>>,
+    now: u64,
+    rev: u64,
+    write: Uid,
+) -> Result<Vec<Pair>, Stale> {
+    let marks = instance.marks();
+    // Changes of the execution before the reset, and its removal of all keys, count no more.
+    instance.kv.merge();
+    let base = rows.keys.iter().filter_map(|change| match change {
+        KvChange::Set { key, value, last_updated_at_ms } => {
+            Some((key.as_str(), (value, *last_updated_at_ms)))
+        }
+        _ => None,
+    });
+    let (base, changed): (BTreeMap<_, _>, _) = (base.collect(), rows.changed_keys());
+    let known = stored.values().map(|pair| pair.document.key.as_str());
+    let keys: BTreeSet<&str> = known.chain(base.keys().copied()).chain(changed.keys().copied()).collect();
+    let mut pairs = Vec::new();
+    for key in keys {
+        let id = ids::key_value(key);
+        let committed = stored.get(&id).map(|stored| &stored.document);
+        let before = match committed {
+            Some(pair) => pair.counted(&marks)?.cloned(),
+            None => None,
+        };
+        instance.kv.changes += 2;
+        let (nth, epoch) = (instance.kv.changes, instance.kv.epoch);
+        let base = base.get(key).map(|(value, updated_at)| Value {
+            value: value.to_string(),
+            updated_at: *updated_at,
+            nth: nth - 1,
+        });
+        let change = changed.get(key).map(|change| Change {
+            value: change.map(|(value, _)| value.to_string()),
+            updated_at: change.map_or(now, |(_, at)| at),
+            nth,
+            epoch,
+        });
+        let committed = Committed { rev: committed.and_then(|pair| pair.rev), content: before };
+        pairs.push(Pair {
+            id,
+            partition: address.partition.clone(),
+            t: "k".to_string(),
+            rev: Some(rev),
+            w: write,
+            key: key.to_string(),
+            content: Content { base, change },
             committed: Some(Box::new(committed)),
         });
     }

@@ -83,6 +83,7 @@ mod recent;
 mod record;
 mod recover;
 mod repair;
+mod reset;
 mod seats;
 mod session;
 mod slots;

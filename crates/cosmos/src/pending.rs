@@ -61,6 +61,7 @@ impl Store {
                 visible_at: activity.item.visible_at,
                 locked_until: activity.item.lock.map(|lock| lock.until).filter(|until| *until > now),
                 attempt_count: activity.item.attempts,
+                failures: activity.item.failures.as_ref().map_or(0, |(failures, _)| *failures),
                 tag: activity.item.tag.clone(),
                 session_id: activity.item.session_id.clone(),
                 ..queued(&activity.item.d)

@@ -56,7 +56,7 @@ pub(crate) struct Prepared {
     pub(crate) counted: Counts,
 }
 
-fn document(id: &str, body: Body, size: &impl Serialize) -> Document<Body> {
+pub(crate) fn document(id: &str, body: Body, size: &impl Serialize) -> Document<Body> {
     // A document that cannot be written as JSON is refused when it is sent.
     let bytes = serde_json::to_string(size).map_or(0, |text| text.len());
     Document { id: id.to_string(), bytes, body }

@@ -8,7 +8,7 @@ use crate::state::{Site, Stage};
 use outlast_model::EventKind;
 
 /// The reason in the note of a dropped future.
-const DROPPED: &str = "dropped_future";
+pub(crate) const DROPPED: &str = "dropped_future";
 
 impl Execution {
     /// Notes the futures that the code dropped, once each: in the order of the table of operations, then by event.

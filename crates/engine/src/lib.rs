@@ -24,6 +24,7 @@ mod patch;
 mod poison;
 mod receive;
 mod replay_error;
+pub mod reset;
 mod state;
 mod turn;
 mod version;

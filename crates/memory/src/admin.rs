@@ -10,7 +10,7 @@ use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
     HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, PendingWork, Provider,
     ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome,
-    StoreGauges, SystemMetrics,
+    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use std::collections::BTreeSet;
 
@@ -263,6 +263,14 @@ impl ProviderAdmin for MemoryProvider {
         let records =
             state.audit.iter().rev().filter(|record| before.is_none_or(|before| record.id < before));
         Ok(Some(records.take(limit).cloned().collect()))
+    }
+
+    async fn reset_instance(&self, plan: &ResetPlan) -> Result<ResetOutcome, ProviderError> {
+        let outcome = self.change(|state, now| state.reset(plan, now))?;
+        if outcome == ResetOutcome::Done {
+            self.was_reset(&plan.target);
+        }
+        Ok(outcome)
     }
 }
 

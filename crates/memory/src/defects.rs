@@ -11,6 +11,7 @@ mod hold;
 mod kv;
 mod lease;
 mod park;
+mod reset;
 mod start;
 
 #[cfg(doc)]
@@ -291,6 +292,8 @@ defects! {
     PendingHidesLeased = "",
     /// The pending read shows activities of other instances.
     PendingMixesInstances = "",
+    /// The pending read shows no failures of activities.
+    PendingHidesFailures = "",
     /// A hold has no effect on fetches.
     HoldIgnored = "",
     /// A hold is placed while a turn of the instance runs, and ends its lease.
@@ -313,4 +316,26 @@ defects! {
     DepthsCountHeld = "",
     /// Deleting keeps the hold, so that a new instance with the same id is held.
     DeleteKeepsHold = "",
+    /// A reset is stored while a turn of the instance runs.
+    ResetIgnoresTurn = "",
+    /// A reset is stored although the execution has gone on since it was planned.
+    ResetIgnoresPosition = "",
+    /// A reset leaves the execution that it replaces running.
+    ResetLeavesExecutionRunning = "",
+    /// A reset does not put the keys back.
+    ResetKeepsKeys = "",
+    /// A reset makes the changes of the execution that it replaces permanent.
+    ResetMergesKeys = "",
+    /// A reset does not cancel the activities of the execution that it replaces.
+    ResetKeepsActivities = "",
+    /// A reset does not put the custom status back.
+    ResetKeepsCustomStatus = "",
+    /// The messages of a reset are delivered after messages that wait.
+    ResetMessagesComeLast = "",
+    /// A reset is not in the audit.
+    ResetNotAudited = "",
+    /// A reset releases a held instance.
+    ResetReleasesHold = "",
+    /// A fork takes an id whose start waits.
+    ForkIgnoresWaitingStart = "",
 }

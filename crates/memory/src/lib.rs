@@ -26,6 +26,7 @@ mod kv;
 mod pending;
 mod provider;
 mod queue;
+mod reset;
 mod session;
 mod start;
 mod state;

@@ -29,6 +29,7 @@ impl State {
                 visible_at: row.visible_at,
                 locked_until: row.is_leased(now).then_some(row.locked_until),
                 attempt_count: row.attempts,
+                failures: self.rules.pending_failures(row),
                 tag: row.tag.clone(),
                 session_id: row.session_id.clone(),
                 ..queued(&row.text)

@@ -85,6 +85,11 @@ impl MemoryProvider {
         }
     }
 
+    /// Resolves the watches of an instance that goes on with another execution.
+    pub(crate) fn was_reset(&self, instance: &str) {
+        self.watches.committed(instance, false);
+    }
+
     /// The token and the end of a lease that is taken now.
     fn lease(&self, state: &State, called_at: u64, now: u64, lock_timeout: Duration) -> (String, u64) {
         let start = state.rules.lease_start(called_at, now);

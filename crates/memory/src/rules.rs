@@ -12,6 +12,7 @@ mod hold;
 mod kv;
 mod lease;
 mod park;
+mod reset;
 mod start;
 
 pub(crate) use activity::ActivityRules;
@@ -22,6 +23,7 @@ pub(crate) use hold::HoldRules;
 pub(crate) use kv::KvRules;
 pub(crate) use lease::{Fence, LeaseRules, Purpose};
 pub(crate) use park::ParkRules;
+pub(crate) use reset::ResetRules;
 pub(crate) use start::StartRules;
 
 #[cfg(feature = "defects")]
@@ -41,4 +43,5 @@ impl HoldRules for Contract {}
 impl KvRules for Contract {}
 impl LeaseRules for Contract {}
 impl ParkRules for Contract {}
+impl ResetRules for Contract {}
 impl StartRules for Contract {}

@@ -18,6 +18,7 @@ mod ids;
 pub mod json;
 pub mod limits;
 mod pending;
+mod reset;
 mod retry;
 mod size;
 mod stats;
@@ -39,6 +40,7 @@ pub use ids::{
     check_instance_id, is_auto_generated_sub_orch_id,
 };
 pub use pending::{PendingWork, QueuedItem};
+pub use reset::{ResetKey, ResetPlan};
 pub use retry::{BackoffStrategy, RetryPolicy};
 pub use stats::SystemStats;
 pub use status::ExecutionStatus;

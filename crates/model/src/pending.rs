@@ -36,6 +36,8 @@ pub struct QueuedItem {
     pub locked_until: Option<u64>,
     /// The number of deliveries.
     pub attempt_count: u32,
+    /// The number of failures that the handler of an activity has reported, apart from the deliveries.
+    pub failures: u32,
     /// The tag of an activity.
     pub tag: Option<String>,
     /// The session of an activity.

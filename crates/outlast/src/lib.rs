@@ -203,7 +203,9 @@ pub mod providers {
 
 /// The client: starts instances, sends them events, waits for them.
 pub mod client {
-    pub use outlast_runtime::{AlreadyExists, Client, ClientError, Conflict, StartBuilder, StartReceipt};
+    pub use outlast_runtime::{
+        AlreadyExists, Client, ClientError, Conflict, Reset, ResetSummary, StartBuilder, StartReceipt,
+    };
 }
 
 /// Explains what an instance waits for, from its history and its queues. For tools that show instances.

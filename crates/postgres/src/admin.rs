@@ -5,15 +5,16 @@ use crate::deadline::within;
 use crate::delete::{self, Deleted, Removal};
 use crate::provider::PostgresProvider;
 use crate::request::Answer;
-use crate::{history, hold, list, pending};
+use crate::{history, hold, list, pending, reset};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
     HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, PendingWork,
-    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, StoreGauges, SystemMetrics,
+    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan,
+    StoreGauges, SystemMetrics,
 };
-use outlast_provider_kit::DEFAULT_BULK_LIMIT;
+use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ResetRows};
 
 /// Instances that a bulk operation takes at a time.
 const BULK_PAGE: usize = 100;
@@ -223,7 +224,7 @@ impl ProviderAdmin for PostgresProvider {
         }
         self.shared.on_remote_change(crate::queue::PerQueue { turns: true, activities: false });
         // The instance is released already. Without the notification another process finds it at its next poll.
-        let _ = hold::notify(&self.shared).await;
+        let _ = hold::notify(&self.shared, false).await;
         Ok(ReleaseOutcome::Released)
     }
 
@@ -245,5 +246,17 @@ impl ProviderAdmin for PostgresProvider {
 
     async fn audit_page(&self, before: Option<u64>, limit: usize) -> Answer<Option<Vec<AuditRecord>>> {
         during("audit_page", hold::audit(&self.shared.db, before, limit).await.map(Some))
+    }
+
+    async fn reset_instance(&self, plan: &ResetPlan) -> Answer<ResetOutcome> {
+        let rows = ResetRows::of(plan)?;
+        let outcome = during("reset_instance", reset::instance(&self.shared.db, &rows).await)?;
+        if outcome == ResetOutcome::Done {
+            self.shared.watches.committed(&plan.target, false);
+            self.shared.on_remote_change(crate::queue::PerQueue { turns: true, activities: true });
+            // The new execution is stored. Without the notification another process finds it at its next poll.
+            let _ = hold::notify(&self.shared, true).await;
+        }
+        Ok(outcome)
     }
 }

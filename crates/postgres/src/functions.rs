@@ -24,6 +24,7 @@ functions!(
     "hold_turn",
     "release",
     "release_cancelled",
+    "reset",
     "commit",
     "commit_alone",
     "fetch_turns",
@@ -88,6 +89,16 @@ codes!(
     HOLD_NOT_FOUND = 4,
     /// Answer of `hold` and `hold_turn`: a cancellation waits for the instance.
     HOLD_CANCELLED = 5,
+    /// Answer of `reset`: the new execution is stored.
+    RESET_DONE = 0,
+    /// Answer of `reset`: a turn of the source runs.
+    RESET_IN_TURN = 1,
+    /// Answer of `reset`: the newest execution of the source is another one, or has other events.
+    RESET_CHANGED = 2,
+    /// Answer of `reset`: the id of a fork is taken.
+    RESET_TAKEN = 3,
+    /// Answer of `reset`: there is no such instance.
+    RESET_NOT_FOUND = 4,
     /// `fetch_turns` leaves out the texts of a turn with this many bytes of messages: the caller reads them later.
     LARGE_BYTES = 1048576,
     /// A poll that reads this many messages of leased instances reports it.
@@ -394,6 +405,6 @@ mod tests {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_ .=".contains(c))
         };
         assert_eq!(left.filter(is_name).collect::<Vec<_>>(), [""; 0]);
-        assert_eq!(text.matches("CREATE FUNCTION").count(), 27);
+        assert_eq!(text.matches("CREATE FUNCTION").count(), 28);
     }
 }

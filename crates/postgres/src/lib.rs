@@ -44,6 +44,7 @@ mod queue;
 mod reply;
 mod request;
 mod resend;
+mod reset;
 mod room;
 mod scheduler;
 mod schema;

@@ -29,6 +29,7 @@ pub(crate) async fn of_instance(db: &Db, instance: &str, limit: usize) -> Result
         Ok(QueuedItem {
             tag: text_option(row, "tag")?,
             session_id: text_option(row, "session_id")?,
+            failures: u32::try_from(cell::<i32>(row, "failures")?).unwrap_or(0),
             ..item(row)?
         })
     };

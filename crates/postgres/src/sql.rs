@@ -93,6 +93,7 @@ statements!(
     release,
     renew,
     renew_sessions,
+    reset,
     running_of,
     schema_exists,
     set_aside,

@@ -4,7 +4,8 @@ use crate::forward::forwarded_trait;
 use crate::{
     AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
     HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, PendingWork,
-    ProviderError, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, StoreGauges, SystemMetrics,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan,
+    StoreGauges, SystemMetrics,
 };
 use outlast_model::Event;
 use std::any::Any;
@@ -249,6 +250,23 @@ pub trait ProviderAdmin: Any + Send + Sync {
         _limit: usize,
     ) -> Result<Option<Vec<AuditRecord>>, ProviderError> {
         Ok(None)
+    }
+
+    /// Begins a new execution with a copy of the first events of another one, see [`ResetPlan`]: the next execution of the same
+    /// instance, or for a fork the first stored execution of a new instance. The store writes the whole plan and its record in the
+    /// audit in one step where it can; the record may follow in a store whose transactions do not reach that far.
+    ///
+    /// The store refuses a plan that is older than the instance, a reset while a turn of the instance runs, and a fork whose id is
+    /// taken. A lease that is over ends with a reset. A hold of the instance stays, and the messages of the plan wait with it.
+    ///
+    /// In this order, the store: appends the event that ends the source's execution and gives the execution the status
+    /// `ContinuedAsNew` with the input of that event as output, without merging its keys; replaces the keys of the target;
+    /// commits `begin` as a turn; sets the custom status, which raises its version; and stores `first_messages` so that they are
+    /// delivered before all others.
+    ///
+    /// The default, [`ResetOutcome::Unsupported`], is for stores that cannot reset instances.
+    async fn reset_instance(&self, _plan: &ResetPlan) -> Result<ResetOutcome, ProviderError> {
+        Ok(ResetOutcome::Unsupported)
     }
 }
 }

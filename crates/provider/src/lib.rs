@@ -21,6 +21,7 @@ mod listing;
 pub mod management;
 mod outcome;
 mod provider;
+mod reset;
 mod start;
 mod tags;
 mod turn;
@@ -47,10 +48,11 @@ pub use outcome::InstanceOutcome;
 pub use outlast_model as model;
 pub use outlast_model::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, ExecutionMetadata, HeldCounts, HeldInstance, Hold,
-    HoldKind, PendingWork, QueuedItem, ScheduledActivityIdentifier, TurnCommit, WorkItem,
-    current_build_version, limits::MAX_WORKER_TAGS,
+    HoldKind, PendingWork, QueuedItem, ResetKey, ResetPlan, ScheduledActivityIdentifier, TurnCommit,
+    WorkItem, current_build_version, limits::MAX_WORKER_TAGS,
 };
 pub use provider::Provider;
+pub use reset::ResetOutcome;
 pub use start::{StartOutcome, StartPolicy, StartRequest};
 pub use tags::TagFilter;
 pub use turn::{FetchedTurn, LoadedTurn, TurnRequest};

@@ -18,8 +18,16 @@ async fn read(core: &Core) {
     let (executions, bytes) = core.warm.size();
     core.metrics.update_warm_cache(executions as u64, bytes as u64);
     let Some(admin) = core.store.as_management_capability() else { return };
-    match admin.get_gauges().await {
-        Ok(gauges) => core.metrics.update_store_gauges(&gauges),
+    let read = match admin.get_gauges().await {
+        Ok(gauges) => {
+            core.metrics.update_store_gauges(&gauges);
+            admin.count_held().await
+        }
+        Err(error) => Err(error),
+    };
+    match read {
+        Ok(Some(held)) => core.metrics.update_held_gauges(held),
+        Ok(None) => {}
         Err(error) => {
             let error_type = ErrorClass::of(&error).label();
             tracing::debug!(target: "duroxide::runtime", error_type, "the gauges keep their values: the store returned an error");

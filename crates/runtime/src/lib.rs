@@ -31,7 +31,9 @@ mod uncounted;
 
 pub use activity_context::ActivityContext;
 pub use builder::{RuntimeBuilder, StartError};
-pub use client::{AlreadyExists, Client, ClientError, Conflict, StartBuilder, StartReceipt};
+pub use client::{
+    AlreadyExists, Client, ClientError, Conflict, Reset, ResetSummary, StartBuilder, StartReceipt,
+};
 pub use handler::{ActivityHandler, Attempt, FnActivity, FnOrchestration, OrchestrationHandler};
 pub use instrumented::InstrumentedProvider;
 pub use module::{Module, Need, State, States};

@@ -8,15 +8,16 @@ use crate::history::ExecutionKey;
 use crate::hold::{AuditPage, HeldPage, HoldInstance};
 use crate::pending::PendingPage;
 use crate::transaction::Transaction;
-use crate::{SqliteError, SqliteProvider, delete, history, hold, list, pending};
+use crate::{SqliteError, SqliteProvider, delete, history, hold, list, pending, reset};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
     HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, PendingWork,
-    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, StoreGauges, SystemMetrics,
+    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan,
+    StoreGauges, SystemMetrics,
 };
-use outlast_provider_kit::{DEFAULT_BULK_LIMIT, Watches};
+use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ResetRows, Watches};
 
 /// The number of instances that a bulk operation looks up at a time.
 const BULK_PAGE: usize = 100;
@@ -239,5 +240,16 @@ impl ProviderAdmin for SqliteProvider {
 
     async fn audit_page(&self, before: Option<u64>, limit: usize) -> Answer<Option<Vec<AuditRecord>>> {
         Ok(Some(self.read_with("audit_page", AuditPage { before, limit }, hold::audit).await?))
+    }
+
+    async fn reset_instance(&self, plan: &ResetPlan) -> Answer<ResetOutcome> {
+        let info = CallInfo::of("reset_instance").instance(&plan.source);
+        let watches = self.watches();
+        let on_commit = move |rows: &ResetRows, outcome: &ResetOutcome| {
+            if *outcome == ResetOutcome::Done {
+                watches.committed(&rows.target, false);
+            }
+        };
+        self.write_then(info, ResetRows::of(plan)?, reset::instance, on_commit).await
     }
 }

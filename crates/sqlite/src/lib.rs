@@ -31,6 +31,7 @@ mod maintenance;
 mod message;
 mod pending;
 mod provider;
+mod reset;
 mod session;
 mod start;
 

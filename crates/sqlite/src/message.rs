@@ -118,6 +118,12 @@ pub(crate) fn store(tx: &mut Transaction<'_>, row: &MessageRow, delay: Option<Du
     Ok(())
 }
 
+/// Stores a message that is delivered before the messages that became available later.
+pub(crate) fn store_first(tx: &mut Transaction<'_>, row: &MessageRow, available_at: u64) -> Result<()> {
+    tx.wakeups.on_message(available_at.min(tx.now), tx.now);
+    insert(tx, row, available_at.min(tx.now))
+}
+
 fn insert(tx: &Transaction<'_>, row: &MessageRow, visible_at: u64) -> Result<()> {
     let db = tx.db;
     let begins = i64::from(row.begins) + i64::from(row.continues());

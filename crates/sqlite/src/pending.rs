@@ -26,7 +26,8 @@ pub(crate) fn of_instance(db: &Db, page: &PendingPage) -> Result<PendingWork> {
         messages: db.all(sql::PENDING_MESSAGES, wanted, item)?,
         message_count,
         activities: db.all(sql::PENDING_ACTIVITIES, wanted, |row| {
-            Ok(QueuedItem { tag: row.get(5)?, session_id: row.get(6)?, ..item(row)? })
+            let failures = attempts(row, 7)?;
+            Ok(QueuedItem { tag: row.get(5)?, session_id: row.get(6)?, failures, ..item(row)? })
         })?,
         activity_count,
     })

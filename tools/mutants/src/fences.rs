@@ -12,9 +12,11 @@ const GUARDS: &[(&str, &[&str])] = &[
     ("crates/sqlite/src/commit.rs", &["commit", "abandon", "renew", "refused"]),
     ("crates/sqlite/src/activity.rs", &["lease", "ack", "renew", "abandon", "abandon_noted", "row_of"]),
     ("crates/sqlite/src/hold.rs", &["instance", "turn"]),
+    ("crates/sqlite/src/reset.rs", &["instance", "is_current"]),
     ("crates/sqlite/src/fetch.rs", &["claim"]),
     ("crates/sqlite/src/session.rs", &["claim", "renew"]),
     ("crates/memory/src/hold.rs", &["State::hold", "State::hold_turn"]),
+    ("crates/memory/src/reset.rs", &["State::reset"]),
     ("crates/memory/src/commit.rs", &["State::commit", "State::abandon_turn", "State::renew_turn"]),
     (
         "crates/memory/src/activity.rs",

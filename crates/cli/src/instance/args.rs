@@ -44,6 +44,13 @@ const DIFF_EXAMPLES: &str = "Examples:
   outlast instance diff order-17 order-18 --store shop.db
   outlast instance diff monitor monitor --execution 4 --other-execution 5 --store shop.db";
 
+const RESET_EXAMPLES: &str = "Examples:
+  outlast instance reset order-17 --to-event 7 --dry-run --store shop.db
+  outlast instance reset order-17 --to-event 7 --by ada --reason 'refund was wrong' --store shop.db";
+
+const FORK_EXAMPLES: &str = "Examples:
+  outlast instance fork order-17 --to-event 7 --as order-17-try --store shop.db";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum InstanceCommand {
     /// List instances, newest first, page by page
@@ -95,6 +102,18 @@ pub(crate) enum InstanceCommand {
     Pause(HoldArgs),
     /// Resume an instance that is paused or parked
     Resume(HoldArgs),
+    /// Repeat an instance from one of its events on
+    ///
+    /// The newest execution ends, and the next one begins with a copy of its events up to N: `outlast instance history` shows their
+    /// numbers. Activities and timers that these events leave open are scheduled again, later queue messages are sent again, and
+    /// children that have ended are answered with their outcome. A paused or parked instance stays held. The audit records it.
+    #[command(after_help = RESET_EXAMPLES)]
+    Reset(ResetArgs),
+    /// Start a new instance with a copy of the events of another one, up to one of them
+    ///
+    /// The other instance goes on. The new instance has no parent. The audit records it.
+    #[command(after_help = FORK_EXAMPLES)]
+    Fork(ForkArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -205,6 +224,45 @@ pub(crate) struct HoldArgs {
     /// The reason, which is stored with the hold and in the audit
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) reason: String,
+}
+
+// The options of `reset` and `fork`. Not a doc comment: clap would show it as the help of the subcommand.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CutArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// The last event that is kept
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) to_event: u64,
+    /// Show the effect, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Your name, which is stored in the audit
+    #[arg(long, value_name = "NAME", default_value = "the command line")]
+    pub(crate) by: String,
+    /// The reason, which is stored in the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ResetArgs {
+    #[command(flatten)]
+    pub(crate) cut: CutArgs,
+    /// Cancel running children whose outcome would be lost
+    #[arg(long)]
+    pub(crate) cancel_children: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ForkArgs {
+    #[command(flatten)]
+    pub(crate) cut: CutArgs,
+    /// The id of the new instance
+    #[arg(long = "as", value_name = "NEW-ID")]
+    pub(crate) new_id: String,
 }
 
 #[derive(Debug, ClapArgs)]

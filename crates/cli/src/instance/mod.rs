@@ -7,6 +7,7 @@ mod gantt;
 mod history;
 mod hold;
 mod list;
+mod reset;
 mod send;
 mod show;
 mod timeline;
@@ -35,6 +36,8 @@ pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
         InstanceCommand::Terminate(args) => cancel::terminate(args).await,
         InstanceCommand::Pause(args) => hold::pause(args).await,
         InstanceCommand::Resume(args) => hold::resume(args).await,
+        InstanceCommand::Reset(args) => reset::reset(args).await,
+        InstanceCommand::Fork(args) => reset::fork(args).await,
     }
 }
 

@@ -44,6 +44,8 @@ struct Open {
     /// `queued`, `leased`, `sleeping`, `answered`, `outside`, `lost` or `unknown`.
     state: &'static str,
     deliveries: Option<u32>,
+    /// Failures that the handler of an activity has reported.
+    failures: u32,
     due_ms: Option<u64>,
     lease_until_ms: Option<u64>,
     tag: Option<String>,
@@ -104,7 +106,10 @@ async fn described(
             }
             _ => None,
         };
-        open.push(Open::of(wait, child));
+        let items = pending.as_ref().map_or(&[][..], |pending| &pending.activities);
+        let item = items.iter().find(|item| item.id == Some(wait.open.event_id));
+        let failures = item.map_or(0, |item| item.failures);
+        open.push(Open::of(wait, child, failures));
     }
     let turn = pending.as_ref().map(|pending| Turn::of(&turn_state(pending)));
     let pending =
@@ -159,7 +164,7 @@ impl Turn {
 }
 
 impl Open {
-    fn of(wait: Wait, child: Option<Child>) -> Self {
+    fn of(wait: Wait, child: Option<Child>, failures: u32) -> Self {
         let (kind, name, tag, session) = match wait.open.operation {
             Operation::Activity { name, tag, session_id } => ("activity", Some(name), tag, session_id),
             Operation::Timer { .. } => ("timer", None, None, None),
@@ -186,6 +191,7 @@ impl Open {
             since_ms,
             state,
             deliveries,
+            failures,
             due_ms,
             lease_until_ms,
             tag,
@@ -217,7 +223,12 @@ impl Open {
     fn state_text(&self, now_ms: u64) -> String {
         let deliveries = self.deliveries.unwrap_or(0);
         let left = |until: Option<u64>| span(until.unwrap_or(0).saturating_sub(now_ms));
+        let failed = format!("its handler failed {}", times(self.failures));
         match (self.state, &self.child) {
+            ("queued", _) if self.failures > 0 && self.due_ms.is_some_and(|due| due > now_ms) => {
+                format!("{failed}, can be fetched again in {}", left(self.due_ms))
+            }
+            ("queued", _) if self.failures > 0 => format!("{failed}, queued again"),
             ("queued", _) if self.due_ms.is_some_and(|due| due > now_ms) => {
                 format!("delivered {}, can be fetched again in {}", times(deliveries), left(self.due_ms))
             }

@@ -21,7 +21,7 @@ pub(crate) use url::{StoreUrl, hide_secrets};
 pub(crate) const VARIABLE: &str = "OUTLAST_STORE";
 
 // Not documentation: clap would show it as that of the subcommand.
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct StoreArgs {
     /// The store: a file, `sqlite:PATH`, `postgres://USER@HOST/DATABASE`, or `cosmos://HOST/DATABASE/CONTAINER`;
     /// $OUTLAST_STORE if not given

@@ -200,6 +200,39 @@ async fn an_instance_is_paused_and_resumed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_instance_is_reset_and_forked() {
+    let (_dir, store) = a_store().await;
+    let out = ask(&store, &["reset", "hello-1", "--to-event", "4", "--dry-run"]).fine();
+    let expected = "A reset of instance 'hello-1' would begin execution 2 with 4 events, without the 4 after them.\n  1 activity: scheduled again\n";
+    assert_eq!(out, expected);
+    let shown = ask(&store, &["show", "hello-1", "-o", "json"]).json();
+    assert_eq!(shown["status"], "Completed", "a dry run changes nothing");
+    let done = ask(&store, &["reset", "hello-1", "--to-event", "5", "--by", "ann", "-o", "json"]).json();
+    assert_eq!(
+        (&done["execution"], &done["kept_events"], &done["dry_run"]),
+        (&2.into(), &5.into(), &false.into())
+    );
+    let out = ask(&store, &["fork", "hello-2", "--to-event", "5", "--as", "copy"]).fine();
+    assert!(
+        out.starts_with("Forked instance 'hello-2' as 'copy'. It begins execution 1 with 5 events"),
+        "{out}"
+    );
+    let error = ask(&store, &["fork", "hello-2", "--to-event", "5", "--as", "copy"]).failed();
+    assert!(error.contains("instance id 'copy' is taken"), "{error}");
+    let error = ask(&store, &["reset", "hello-2", "--to-event", "99"]).failed();
+    assert!(error.contains("event 99 is out of range: the newest execution has events 1 to 8"), "{error}");
+    let program = Program::start(&store).await;
+    for instance in ["hello-1", "copy"] {
+        let ended = program.client.wait_for_orchestration(instance, LONG).await.unwrap();
+        assert!(matches!(ended, OrchestrationStatus::Completed { .. }), "{instance}: {ended:?}");
+    }
+    let audit = program.client.audit_page(None, 10).await.unwrap().unwrap();
+    let actions: Vec<&str> = audit.iter().map(|record| record.entry.action.as_str()).collect();
+    assert_eq!(actions, ["instance.fork", "instance.reset"]);
+    program.runtime.shutdown(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn errors_name_the_cause_and_the_remedy() {
     let (dir, store) = a_store().await;
     for args in [
@@ -212,6 +245,8 @@ async fn errors_name_the_cause_and_the_remedy() {
         &["signal", "nobody", "go"],
         &["enqueue", "nobody", "orders"],
         &["cancel", "nobody"],
+        &["reset", "nobody", "--to-event", "1"],
+        &["fork", "nobody", "--to-event", "1", "--as", "copy"],
     ] {
         let error = ask(&store, args).not_found();
         assert!(

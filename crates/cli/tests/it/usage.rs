@@ -15,6 +15,8 @@ fn an_invalid_command_line_is_a_usage_error() {
         ),
         (&["instance", "list", "--store", "a.db", "--limit", "0"], "0 is not in 1..=1000"),
         (&["instance", "show", "--store", "a.db"], "<INSTANCE>"),
+        (&["instance", "reset", "i", "--store", "a.db"], "--to-event <N>"),
+        (&["instance", "fork", "i", "--to-event", "1", "--store", "a.db"], "--as <NEW-ID>"),
         (&["stress"], "no store is named: give --store memory"),
         (&["stress", "--store", "memory", "--preset", "huge"], "[possible values: quick, baseline, default"),
         (&["stress", "--store", "memory", "--pool-size", "1"], "1 is not in 2..=500"),
@@ -44,6 +46,7 @@ fn help_names_the_commands_and_options() {
         (&["instance", "signal", "--help"], "The name of the event"),
         (&["instance", "enqueue", "--help"], "Send a message to a queue of an instance"),
         (&["instance", "cancel", "--help"], "takes effect at the instance's next turn"),
+        (&["instance", "reset", "--help"], "outlast instance reset order-17 --to-event 7 --dry-run"),
         (&["--version"], concat!("outlast ", env!("CARGO_PKG_VERSION"))),
     ] {
         let out = run(args).fine();

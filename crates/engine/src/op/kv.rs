@@ -16,7 +16,7 @@ use std::panic::Location;
 /// Keys with this prefix belong to Outlast: they count for no limit, lists do not show them, and they survive the removal of all keys.
 pub const RESERVED_KEY_PREFIX: &str = "__outlast:";
 
-fn is_users(key: &str) -> bool {
+pub(crate) fn is_users(key: &str) -> bool {
     !key.starts_with(RESERVED_KEY_PREFIX)
 }
 

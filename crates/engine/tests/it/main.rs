@@ -22,6 +22,7 @@ mod property;
 mod queue;
 mod recipe;
 mod replaying;
+mod reset;
 mod retry;
 mod signal;
 #[cfg(feature = "replay-version-test")]

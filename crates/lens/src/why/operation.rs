@@ -143,14 +143,29 @@ impl Case<'_> {
             Some(tag) => format!("{} and takes tag {}", quoted(name), quoted(tag)),
             None => quoted(name),
         };
+        let failures = self.failures();
+        let failed = match failures {
+            1 => "its handler failed once".to_string(),
+            count => format!("its handler failed {count} times"),
+        };
         let (rule, state) = match *progress {
             Progress::Leased { until_ms, deliveries } => {
                 let delivery = delivery(deliveries, self.evidence);
                 let end = until(until_ms, self.now);
+                let before = if failures > 0 { format!("{failed} before, ") } else { String::new() };
                 (
                     Rule::ActivityLeased,
-                    format!("it runs ({delivery}), and is delivered again {end} if its process has died"),
+                    format!(
+                        "{before}it runs ({delivery}), and is delivered again {end} if its process has died"
+                    ),
                 )
+            }
+            Progress::Queued { visible_at_ms, .. } if failures > 0 && visible_at_ms > self.now => {
+                let next = until(visible_at_ms, self.now);
+                (Rule::ActivityGivenBack, format!("{failed}, and the next try is {next}"))
+            }
+            Progress::Queued { deliveries: 0, .. } if failures > 0 => {
+                (Rule::ActivityQueued, format!("{failed}, and it is queued for its next try"))
             }
             Progress::Queued { visible_at_ms, deliveries } if visible_at_ms > self.now => {
                 let next = until(visible_at_ms, self.now);
@@ -176,6 +191,13 @@ impl Case<'_> {
             _ => (Rule::ActivityUnknown, "this store does not report its progress".to_string()),
         };
         Finding::new(rule, format!("{waits}: {state}"))
+    }
+
+    /// The failures that the handler of the activity has reported.
+    fn failures(&self) -> u32 {
+        let activities = self.evidence.pending.map_or(&[][..], |pending| &pending.activities);
+        let own = activities.iter().find(|item| item.id == Some(self.wait.open.event_id));
+        own.map_or(0, |item| item.failures)
     }
 
     fn child(&self, name: &str, instance: &str) -> Finding {

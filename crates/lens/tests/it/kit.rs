@@ -232,6 +232,7 @@ fn item(line: &Line<'_>, kind: String, from: usize) -> QueuedItem {
         visible_at: line.ms("visible").unwrap_or(NOW - 100),
         locked_until: line.ms("locked"),
         attempt_count: line.ms("tries").map_or(0, |tries| u32::try_from(tries).unwrap()),
+        failures: line.ms("fails").map_or(0, |fails| u32::try_from(fails).unwrap()),
         ..QueuedItem::default()
     }
 }

@@ -257,6 +257,24 @@ fn activities() {
         ),
         (
             "Charge",
+            "activity Charge #2 visible=109000 fails=3",
+            Rule::ActivityGivenBack,
+            "its handler failed 3 times, and the next try is in 9.0s",
+        ),
+        (
+            "Charge",
+            "activity Charge #2 fails=1",
+            Rule::ActivityQueued,
+            "its handler failed once, and it is queued for its next try",
+        ),
+        (
+            "Charge",
+            "activity Charge #2 locked=112000 tries=1 fails=2",
+            Rule::ActivityLeased,
+            "its handler failed 2 times before, it runs (delivery 1 of 10), and is delivered again in 12.0s if its process has died",
+        ),
+        (
+            "Charge",
             "activity Charge #2 tries=7",
             Rule::ActivityNotCommitted,
             "it was delivered 7 of 10 times without an outcome, and is queued: either the nodes that fetched it do not \

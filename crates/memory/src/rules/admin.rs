@@ -23,6 +23,11 @@ pub(crate) trait AdminRules {
         activity.instance == instance
     }
 
+    /// A pending activity is shown with the failures that its handler has reported.
+    fn pending_failures(&self, activity: &Activity) -> u32 {
+        activity.notes.failures
+    }
+
     /// Sizes are counted in bytes of UTF-8.
     fn size(&self, text: &str) -> u64 {
         text.len() as u64

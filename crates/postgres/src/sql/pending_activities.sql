@@ -1,6 +1,7 @@
 -- Activities of an instance, oldest first. Of each text only the head is read, and of the rows beyond the limit nothing.
 SELECT left(w.work_item, $4) AS head, octet_length(w.work_item)::bigint AS bytes, w.visible_at,
-       CASE WHEN w.lock_token IS NOT NULL AND w.locked_until > $2 THEN w.locked_until END AS locked_until, w.attempt_count, w.tag, w.session_id
+       CASE WHEN w.lock_token IS NOT NULL AND w.locked_until > $2 THEN w.locked_until END AS locked_until, w.attempt_count, w.tag, w.session_id,
+       w.failures
 FROM (SELECT id FROM {schema}.worker_queue WHERE instance_id = $1 ORDER BY id LIMIT $3) AS first
 JOIN {schema}.worker_queue AS w ON w.id = first.id
 ORDER BY w.id

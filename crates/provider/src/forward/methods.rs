@@ -70,6 +70,7 @@ macro_rules! __forward_method {
     (count_held [count_held $($rest:ident)*] $target:tt) => {};
     (append_audit [append_audit $($rest:ident)*] $target:tt) => {};
     (audit_page [audit_page $($rest:ident)*] $target:tt) => {};
+    (reset_instance [reset_instance $($rest:ident)*] $target:tt) => {};
     (@exists $name:ident) => { $crate::__forward_method!($name [$name] []); };
     ($name:ident [] []) => {
         compile_error!(concat!("`", stringify!($name), "` is not a method that `forward_provider!` knows"));
@@ -449,6 +450,11 @@ macro_rules! __forward_method {
             before: ::std::option::Option<u64>,
             limit: usize
         ) -> ::std::option::Option<::std::vec::Vec<$crate::AuditRecord>>);
+    };
+    (reset_instance [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin reset_instance ['life1] (
+            plan: &'life1 $crate::ResetPlan
+        ) -> $crate::ResetOutcome);
     };
     ($name:ident [] [$($target:tt)+]) => {
         compile_error!(concat!("`forward_provider!` does not forward `", stringify!($name), "`"));

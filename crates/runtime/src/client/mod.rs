@@ -5,6 +5,7 @@ mod error;
 mod hold;
 mod kv;
 mod manage;
+mod reset;
 mod send;
 mod start;
 mod start_builder;
@@ -12,6 +13,8 @@ mod wait;
 mod why;
 
 pub use error::ClientError;
+pub use outlast_engine::reset::ResetSummary;
+pub use reset::Reset;
 pub use start_builder::{AlreadyExists, Conflict, StartBuilder, StartReceipt};
 
 use crate::instrumented::InstrumentedProvider;

@@ -12,6 +12,7 @@ mod logging;
 mod metrics;
 mod options;
 mod registry;
+mod resets;
 mod store_spans;
 mod successor;
 mod undecodable;

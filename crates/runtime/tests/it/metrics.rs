@@ -1,7 +1,7 @@
 //! Each metrics call counts once in the snapshot and once through the facade, and in no other metric (api 9.2).
 
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
-use outlast_provider::{QueueBacklog, StoreGauges};
+use outlast_provider::{HeldCounts, QueueBacklog, StoreGauges};
 use outlast_runtime::observability::{MetricsProvider, MetricsSnapshot, ObservabilityConfig};
 
 /// A line per metric that `record` touches, by name: `name{label=value, ..} = value`.
@@ -280,14 +280,17 @@ fn gauges_have_the_values_that_were_set() {
             worker_backlog: None,
         };
         metrics.update_store_gauges(&gauges);
+        metrics.update_held_gauges(HeldCounts { instances: 5, messages: 6 });
         assert_eq!(metrics.get_store_gauges(), gauges);
     });
     let expected = [
         "duroxide_active_orchestrations{} = 4",
         "duroxide_orchestrator_queue_depth{} = 11",
         "duroxide_worker_queue_depth{} = 12",
+        "outlast_held_instances{} = 5",
         "outlast_queue_messages{queue=orchestrator, state=delayed} = 9",
         "outlast_queue_messages{queue=orchestrator, state=due} = 2",
+        "outlast_queue_messages{queue=orchestrator, state=held} = 6",
         "outlast_warm_bytes{} = 4096",
         "outlast_warm_executions{} = 3",
     ];

@@ -10,7 +10,7 @@ const REFUSED: &str = "must be refused";
 const ALL: &[&str] = &[];
 
 /// The validations that fail, by category, and their failure messages.
-const FAILS: [(&str, &[&str], &str); 20] = [
+const FAILS: [(&str, &[&str], &str); 21] = [
     ("management", MANAGEMENT, NO_MANAGEMENT),
     ("deletion", ALL, NO_MANAGEMENT),
     ("prune", ALL, NO_MANAGEMENT),
@@ -18,6 +18,7 @@ const FAILS: [(&str, &[&str], &str); 20] = [
     ("cancellation", &["test_orphan_activity_after_instance_force_deletion"], NO_MANAGEMENT),
     ("kv_store", KV_DELETION_AND_PRUNING, NO_MANAGEMENT),
     ("holds", HOLDS_BY_OPERATORS, NO_MANAGEMENT),
+    ("resets", ALL, NO_MANAGEMENT),
     ("listing", ALL, NO_MANAGEMENT),
     ("start_policy", &["a_deleted_id_is_free_again"], NO_MANAGEMENT),
     ("traps", TIMES_TREES_AND_DEPTHS, NO_MANAGEMENT),

@@ -7,12 +7,14 @@ mod player;
 mod programs;
 
 use crate::kit::*;
-use outlast_engine::new_stamp;
-use outlast_model::{Event, EventKind, WorkItem};
+use outlast_engine::reset::{Branch, ChildState, Cut};
+use outlast_engine::{KvValue, new_stamp};
+use outlast_model::{AuditEntry, Event, EventKind, ResetKey, WorkItem};
 use player::{Player, Schedule};
 use programs::{Step, any_program, code, race_free_program};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
+use std::collections::BTreeMap;
 
 fn config() -> Config {
     Config {
@@ -120,6 +122,79 @@ proptest! {
         prop_assert!(error.contains(&was), "{error} lacks {was}");
         prop_assert!(error.contains(&format!("event {} of instance 'i'", history[at].event_id)), "{error}");
     }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// The code goes on from every event that a history can be cut after, and does not disagree with the copied events.
+    #[test]
+    fn code_goes_on_from_every_cut(
+        program in any_program(),
+        stamp in stamps(),
+        schedule in player::any_schedule(),
+        place in any::<prop::sample::Index>(),
+        later in player::any_schedule(),
+    ) {
+        let player = play(&program, &stamp, &schedule);
+        let branch = Branch::Reset { cancel_children: true };
+        let Some(resumed) = resume(&player, &program, place, branch, &later) else { return Ok(()) };
+        for event in resumed.all_events() {
+            if let EventKind::OrchestrationFailed { details } = &event.kind {
+                prop_assert_eq!(details.category(), "application", "{}", details.display_message());
+            }
+        }
+    }
+
+    /// Without races, a fork has the outcome of its source, wherever the history is cut.
+    #[test]
+    fn fork_has_the_outcome_of_its_source(
+        program in race_free_program(),
+        stamp in stamps(),
+        schedule in player::calm_schedule(),
+        place in any::<prop::sample::Index>(),
+        later in player::calm_schedule(),
+    ) {
+        let player = play(&program, &stamp, &schedule);
+        let Some(fork) = resume(&player, &program, place, Branch::Fork { id: "fork" }, &later) else {
+            return Ok(());
+        };
+        prop_assert!(fork.world.has_ended(), "it must come to an end");
+        prop_assert_eq!(player.outcome(), fork.outcome());
+    }
+}
+
+/// Cuts the last history of a player and plays on. `None` if the history cannot be cut there.
+fn resume(
+    player: &Player,
+    program: &[Step],
+    place: prop::sample::Index,
+    branch: Branch<'_>,
+    schedule: &Schedule,
+) -> Option<Player> {
+    let history = &player.world.history;
+    let cut = Cut::at(history, history[place.index(history.len())].event_id).ok()?;
+    let mut states = BTreeMap::new();
+    for child in cut.children().iter().filter(|child| child.is_open()) {
+        let scheduled = history.iter().find(|event| event.event_id == child.event_id)?;
+        let EventKind::SubOrchestrationScheduled { input, .. } = &scheduled.kind else { return None };
+        let state = match player::child_outcome(child.event_id, input).address("i", 1) {
+            WorkItem::SubOrchCompleted { result, .. } => ChildState::Completed(result),
+            WorkItem::SubOrchFailed { details, .. } => ChildState::Failed(details),
+            _ => ChildState::Running,
+        };
+        states.insert(child.event_id, state);
+    }
+    let keys = player.keys_before(history[0].execution_id);
+    let (plan, _) = cut.plan(branch, &keys, &states, AuditEntry::default(), 0).ok()?;
+    let mut world = world(program, "").stored(plan.begin.history_delta.clone());
+    world.instance.clone_from(&plan.target);
+    world.execution_id = plan.begin.execution_id;
+    let value = |key: &ResetKey| KvValue { value: key.value.clone(), updated_at_ms: key.last_updated_at_ms };
+    world.kv = plan.keys.iter().map(|(key, entry)| (key.clone(), value(entry))).collect();
+    let mut resumed = Player::resumed(world, &plan);
+    resumed.play(schedule);
+    Some(resumed)
 }
 
 fn is_outcome(item: &WorkItem) -> bool {

@@ -1,11 +1,23 @@
 //! Simulates clients, workers and clocks by a schedule.
 
 use crate::kit::*;
-use outlast_engine::KvValue;
-use outlast_model::{Event, EventKind, WorkItem};
+use outlast_engine::{KvValue, SystemCall};
+use outlast_model::{Event, EventKind, ResetPlan, WorkItem};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::collections::BTreeMap;
+
+/// The outcome of a child, which its input decides.
+pub(crate) fn child_outcome(id: u64, input: &str) -> Message {
+    match fate(input) {
+        1 => child_fails(id, &format!("e{input}")),
+        _ => child_done(id, &format!("r{input}")),
+    }
+}
+
+fn fate(input: &str) -> u64 {
+    input.bytes().map(u64::from).sum::<u64>() % 4
+}
 
 /// The messages that arrive next, as indexes that are reduced to the number of waiting messages.
 #[derive(Debug, Clone)]
@@ -59,6 +71,17 @@ impl Player {
             work: Vec::new(),
             sent: 0,
         }
+    }
+
+    /// An instance in the middle of its life, with the work that it waits for.
+    pub(crate) fn resumed(world: World, plan: &ResetPlan) -> Self {
+        let mut player = Self::new(world);
+        let own = plan.first_messages.iter().chain(&plan.begin.orchestrator_items);
+        player.waiting = own.filter(|item| item.target_instance() == plan.target).cloned().collect();
+        for item in &plan.begin.worker_items {
+            player.carry_out(item);
+        }
+        player
     }
 
     pub(crate) fn play(&mut self, schedule: &Schedule) {
@@ -143,15 +166,15 @@ impl Player {
 
     /// The outcome of a work item. Its input decides the outcome, so that every schedule has the same one.
     fn carry_out(&mut self, item: &WorkItem) {
-        let fate = |input: &str| input.bytes().map(u64::from).sum::<u64>() % 4;
         match item {
             WorkItem::ActivityExecute { execution_id, id, name, input, .. } => {
                 self.work.push(format!("{name} {input}"));
-                let outcome = match fate(input) {
-                    0 => fails(*id, &format!("e{input}")),
-                    _ => done(*id, &format!("r{input}")),
+                let outcome = match (SystemCall::answer(name, 7, || 7), fate(input)) {
+                    (Some(answer), _) => done(*id, &answer),
+                    (None, 0) => fails(*id, &format!("e{input}")),
+                    (None, _) => done(*id, &format!("r{input}")),
                 };
-                self.waiting.push(outcome.address("i", *execution_id));
+                self.waiting.push(outcome.address(&self.world.instance, *execution_id));
             }
             WorkItem::TimerFired { .. } => {
                 self.work.push("timer".to_string());
@@ -159,11 +182,8 @@ impl Player {
             }
             WorkItem::StartOrchestration { orchestration, input, parent_id: Some(id), .. } => {
                 self.work.push(format!("{orchestration} {input}"));
-                let outcome = match fate(input) {
-                    1 => child_fails(*id, &format!("e{input}")),
-                    _ => child_done(*id, &format!("r{input}")),
-                };
-                self.waiting.push(outcome.address("i", self.world.execution_id));
+                let outcome = child_outcome(*id, input);
+                self.waiting.push(outcome.address(&self.world.instance, self.world.execution_id));
             }
             WorkItem::StartOrchestration { orchestration, input, .. } => {
                 self.work.push(format!("{orchestration} {input}"));

@@ -3,7 +3,7 @@
 use super::{MetricsProvider, owned};
 use crate::observability::Operation;
 use metrics::{counter, gauge, histogram};
-use outlast_provider::{QueueBacklog, StoreGauges};
+use outlast_provider::{HeldCounts, QueueBacklog, StoreGauges};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -73,6 +73,12 @@ impl MetricsProvider {
             }
         }
         *self.store_gauges.lock().unwrap_or_else(PoisonError::into_inner) = *gauges;
+    }
+
+    /// Sets the gauges of held instances and of their messages, which the other gauges leave out.
+    pub fn update_held_gauges(&self, held: HeldCounts) {
+        gauge!("outlast_held_instances").set(held.instances as f64);
+        gauge!(QUEUE_MESSAGES, "queue" => "orchestrator", "state" => "held").set(held.messages as f64);
     }
 
     /// The gauges that were last read from the store; all zero before the first read.
