@@ -193,7 +193,7 @@ impl Looks {
         shared.secrets.hold(false);
     }
 
-    /// The store is closed. Others end the leases that it has left.
+    /// The store is closed. Leases that it has left end by time, because other store objects may use their tokens.
     pub(crate) async fn leave(self, shared: &Shared, client: &Client) -> Result<(), PostgresError> {
         if self.held_by.is_some() && !self.is_off {
             let (db, own) = (&shared.db, shared.secrets.owner.number());
