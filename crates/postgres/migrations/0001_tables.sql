@@ -128,7 +128,9 @@ CREATE TABLE {schema}.sessions (
     session_id       text COLLATE "C" NOT NULL PRIMARY KEY,
     worker_id        text COLLATE "C" NOT NULL,
     locked_until     bigint NOT NULL,
-    last_activity_at bigint NOT NULL
+    last_activity_at bigint NOT NULL,
+    -- The owner that leased or renewed the session last, as in the first bytes of a lock_token.
+    owner            bytea
 ) WITH (fillfactor = 50);
 
 -- Key-value state as finished executions left it.
@@ -185,3 +187,9 @@ CREATE TABLE {schema}.listeners (
     owners     text[] COLLATE "C" NOT NULL,
     expires_at bigint  NOT NULL
 ) WITH (fillfactor = 50);
+
+-- Store objects that fetch. The first 8 bytes of the secrets of their leases are their number. A connection of the owner holds the
+-- advisory lock of that number; a row whose lock is free is that of a dead process, see end_leases.sql.
+CREATE TABLE {schema}.owners (
+    owner bigint NOT NULL PRIMARY KEY
+);

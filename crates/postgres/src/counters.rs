@@ -36,6 +36,7 @@ pub(crate) struct Counters {
     pub(crate) silent: Counter,
     pub(crate) resent: Counter,
     pub(crate) panics: Counter,
+    pub(crate) leases_of_dead_processes: Counter,
 }
 
 /// Figures of a store since it was opened.
@@ -76,6 +77,8 @@ pub struct PostgresStats {
     pub resent: u64,
     /// Panics inside of the store that were contained.
     pub panics: u64,
+    /// Leases of turns, activities and sessions that the store ended because the process that held them is dead.
+    pub leases_of_dead_processes: u64,
 }
 
 impl Counters {
@@ -109,6 +112,7 @@ impl Counters {
             silent: self.silent.read(),
             resent: self.resent.read(),
             panics: self.panics.read(),
+            leases_of_dead_processes: self.leases_of_dead_processes.read(),
         }
     }
 }

@@ -41,6 +41,9 @@ functions!(
     "notify",
     "forward_notification",
     "register_listener",
+    "own",
+    "holds_lease",
+    "end_leases",
 );
 
 /// Text that several functions share.

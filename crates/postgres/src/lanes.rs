@@ -27,6 +27,7 @@ use crate::text::owned;
 use crate::transaction::{Answers, Done, Slot, Transaction, slots};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
+use outlast_provider::Entropy;
 use std::future::pending;
 use std::iter::once;
 use std::sync::Arc;
@@ -65,7 +66,7 @@ pub(crate) fn start_setting_aside(shared: &Arc<Shared>) {
 async fn run(shared: Arc<Shared>) {
     let next = |scheduler: &mut Scheduler, now| {
         shared.fault(Step::Take, Vec::new);
-        scheduler.next(now, &*shared.config.entropy)
+        scheduler.next(now, &shared.secrets)
     };
     while let Some(transaction) = next_transaction(&shared, &shared.wake_lane, next).await {
         let (load, large) = (transaction.load, transaction.large);
@@ -76,7 +77,7 @@ async fn run(shared: Arc<Shared>) {
 
 /// The lane for arrivals: clients do not wait for the other lanes while these are in use.
 async fn run_arrivals(shared: Arc<Shared>) {
-    let next = |scheduler: &mut Scheduler, now| scheduler.next_of_arrivals(now, &*shared.config.entropy);
+    let next = |scheduler: &mut Scheduler, now| scheduler.next_of_arrivals(now, &shared.secrets);
     while let Some(transaction) = next_transaction(&shared, &shared.wake_arrivals_lane, next).await {
         let large = transaction.large;
         process_contained(&shared, *transaction).await;
@@ -221,7 +222,7 @@ impl Attempt {
 
 fn poll_secrets(shared: &Shared, transaction: &Transaction) -> PollSecrets {
     let secrets = |count: usize| -> Vec<Vec<u8>> {
-        (0..count).map(|_| shared.config.entropy.next_u128().to_be_bytes().to_vec()).collect()
+        (0..count).map(|_| shared.secrets.next_u128().to_be_bytes().to_vec()).collect()
     };
     let PerQueue { turns, activities } = &transaction.polls;
     PerQueue {

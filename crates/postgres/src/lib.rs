@@ -36,6 +36,7 @@ mod names;
 mod notify;
 mod options;
 mod outcomes;
+mod owner;
 mod parked;
 mod password;
 mod pending;

@@ -10,6 +10,7 @@ use crate::contain::contained;
 use crate::db::{Db, Param, cell};
 use crate::eligibility::Columns;
 use crate::notify::{Ended, Forward, LIFE, Listeners, Notification, Registration, Wants};
+use crate::owner::Looks;
 use crate::queue::PerQueue;
 use crate::shared::Shared;
 use crate::steps::Step;
@@ -48,6 +49,7 @@ async fn run(shared: Arc<Shared>) {
             ),
             Err(panic) => shared.panicked("listening", &panic),
         }
+        shared.secrets.on_lost();
         // Commits that were missed are found by polls, from now on.
         shared.update(|scheduler, _| scheduler.on_listeners(None));
         shared.on_remote_change(PerQueue::BOTH);
@@ -91,6 +93,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
     let mut listeners = catch_up(shared, &client).await?;
     let mut registered = Registration::none(Instant::now());
     let mut answered_at = Instant::now();
+    let mut looks = Looks::default();
     loop {
         shared.fault(Step::Listen, Vec::new);
         if missed.swap(false, Ordering::Acquire) {
@@ -103,6 +106,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             answered_at = Instant::now();
         }
         forward(shared, &client).await?;
+        let looks_in = looks.attend(shared, &client).await?;
         let now = Instant::now();
         let idleness = shared.scheduler().idleness();
         let (wants, changes_in) = registered.wants_next(idleness, shared.watches.is_watched(), now);
@@ -118,7 +122,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             }
         }
         let asks_in = (db.deadline / 2).saturating_sub(answered_at.elapsed());
-        let pause = pin!(tokio::time::sleep(changes_in.min(LIFE / 2).min(asks_in)));
+        let pause = pin!(tokio::time::sleep(changes_in.min(LIFE / 2).min(asks_in).min(looks_in)));
         let woken = pin!(shared.listener_woken());
         match select(pin!(notifications.recv()), select(woken, pause)).await {
             Either::Left((Some(payload), _)) => {
@@ -134,13 +138,13 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
         if shared.is_closed() {
             let id: [Param<'_>; 1] = [(&shared.id, Type::TEXT)];
             asked(db, client.query_typed(&db.statements.unregister_listener, &id)).await?;
-            return Ok(());
+            return looks.leave(shared, &client).await;
         }
     }
 }
 
 /// Waits for an answer of the server. After an error the caller closes the connection.
-async fn asked<T>(
+pub(crate) async fn asked<T>(
     db: &Db,
     asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
 ) -> Result<T, PostgresError> {

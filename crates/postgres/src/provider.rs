@@ -284,7 +284,9 @@ impl Provider for PostgresProvider {
         if owner_ids.is_empty() {
             return Ok(0);
         }
-        let renewed = session::renew(&self.shared.db, owner_ids, extend_for, idle_timeout).await;
+        let renewed =
+            session::renew(&self.shared.db, owner_ids, extend_for, idle_timeout, self.shared.secrets.owner())
+                .await;
         renewed.map_err(|error| error.during("renew_session_lock"))
     }
 

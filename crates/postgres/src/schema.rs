@@ -17,7 +17,7 @@ static MIGRATIONS: LazyLock<[Migration; 2]> = LazyLock::new(|| {
 });
 
 /// The tables that the migrations make.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "instances",
     "executions",
     "history",
@@ -31,6 +31,7 @@ const TABLES: [&str; 13] = [
     "holds",
     "audit",
     "listeners",
+    "owners",
 ];
 
 /// Brings the schema up to date, or only checks whether it is.

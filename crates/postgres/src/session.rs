@@ -3,13 +3,23 @@
 use crate::db::{Db, Param, Result, span, unsigned};
 use crate::text::owned;
 use outlast_provider::saturating_ms;
+use outlast_provider_kit::token::Owner;
 use std::time::Duration;
 use tokio_postgres::types::Type;
 
-pub(crate) async fn renew(db: &Db, owners: &[&str], extend_for: Duration, idle: Duration) -> Result<usize> {
+/// Extends the sessions of these workers, which the owner holds from then on.
+pub(crate) async fn renew(
+    db: &Db,
+    owners: &[&str],
+    extend_for: Duration,
+    idle: Duration,
+    own: Option<Owner>,
+) -> Result<usize> {
+    let own = own.map(|own| own.bytes().to_vec());
     let owners: Vec<String> = owners.iter().map(|owner| owned(owner)).collect();
     let (extend, idle) = (span(saturating_ms(extend_for)), span(saturating_ms(idle)));
-    let wanted: [Param<'_>; 3] = [(&owners, Type::TEXT_ARRAY), (&extend, Type::INT8), (&idle, Type::INT8)];
+    let wanted: [Param<'_>; 4] =
+        [(&owners, Type::TEXT_ARRAY), (&extend, Type::INT8), (&idle, Type::INT8), (&own, Type::BYTEA)];
     count(db, &db.statements.renew_sessions, &wanted).await
 }
 

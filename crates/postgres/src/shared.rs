@@ -3,11 +3,13 @@
 use crate::aside::SettingAside;
 use crate::db::Db;
 use crate::outcomes::Outcomes;
+use crate::owner::Secrets;
 use crate::queue::PerQueue;
 use crate::room::Room;
 use crate::scheduler::{Limits, Scheduler};
 use crate::{PostgresError, ProviderConfig};
 use outlast_provider_kit::Watches;
+use outlast_provider_kit::token::Owner;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -18,6 +20,7 @@ pub(crate) struct Shared {
     pub(crate) watches: Arc<Watches>,
     /// Identifies this store object among all that share the database.
     pub(crate) id: String,
+    pub(crate) secrets: Secrets,
     scheduler: Mutex<Scheduler>,
     pub(crate) wake_lane: Notify,
     pub(crate) wake_arrivals_lane: Notify,
@@ -31,7 +34,10 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(db: Db, config: ProviderConfig) -> Arc<Self> {
-        let id = format!("{:032x}", config.entropy.next_u128());
+        let id = config.entropy.next_u128();
+        let secrets = Secrets::new(Arc::clone(&config.entropy), Owner::of(id), config.listen);
+        // `end_leases_1` knows that the id begins with the name of the owner.
+        let id = format!("{id:032x}");
         let limits = Limits {
             lanes: config.lanes_in_force(),
             has_lane_for_arrivals: config.has_lane_for_arrivals(),
@@ -43,6 +49,7 @@ impl Shared {
             config,
             watches: Arc::default(),
             id,
+            secrets,
             scheduler: Mutex::new(Scheduler::new(limits)),
             wake_lane: Notify::new(),
             wake_arrivals_lane: Notify::new(),

@@ -6,10 +6,66 @@ use std::fmt;
 /// The random part of a token, which a store compares to accept the token.
 pub type Secret = [u8; 16];
 
-/// `lock_`, 128 random bits, a dot, and the key of the locked row. Only the random bits make a token valid; the key is a hint.
+/// An open store object, named in the secret of every lease that it takes: a store that finds an owner dead finds its leases by
+/// this name, without a column and without a write per lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner([u8; 8]);
+
+impl Owner {
+    /// A name that no other owner has.
+    pub fn draw(entropy: &dyn Entropy) -> Self {
+        Self::of(entropy.next_u128())
+    }
+
+    /// The owner whose name is the first half of these random bits.
+    pub fn of(random: u128) -> Self {
+        let [first, _] = halves(random);
+        Self(first)
+    }
+
+    /// The first bytes of the secrets of this owner.
+    pub fn bytes(self) -> [u8; 8] {
+        self.0
+    }
+
+    /// The name as a number.
+    pub fn number(self) -> i64 {
+        i64::from_be_bytes(self.0)
+    }
+
+    /// The owner that [`Self::to_string`] wrote; `None` for another text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let number = u64::from_str_radix(text, 16).ok().map(|number| Self(number.to_be_bytes()))?;
+        (number.to_string() == text).then_some(number)
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", u64::from_be_bytes(self.0))
+    }
+}
+
+/// Random bits for a new lease. With an owner, the first half is its name, and 64 bits stay random.
+pub fn draw_secret(owner: Option<Owner>, entropy: &dyn Entropy) -> Secret {
+    let random = entropy.next_u128();
+    let [first, second] = halves(random);
+    let mut secret = [0; 16];
+    secret[..8].copy_from_slice(&owner.map_or(first, Owner::bytes));
+    secret[8..].copy_from_slice(&second);
+    secret
+}
+
+fn halves(value: u128) -> [[u8; 8]; 2] {
+    #[allow(clippy::cast_possible_truncation, reason = "each half of the value is wanted")]
+    [((value >> 64) as u64).to_be_bytes(), (value as u64).to_be_bytes()]
+}
+
+/// `lock_`, the 128 bits of the secret, a dot, and the key of the locked row. Only the secret makes a token valid; the key is a
+/// hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// The random bits, which the store keeps in the locked row.
+    /// The bits that the store keeps in the locked row.
     pub secret: Secret,
     /// The text that the caller of a fetch gets.
     pub text: String,
@@ -18,8 +74,13 @@ pub struct Token {
 impl Token {
     /// Creates a token for a key.
     pub fn mint(entropy: &dyn Entropy, key: impl fmt::Display) -> Self {
-        let random = entropy.next_u128();
-        Self { secret: random.to_be_bytes(), text: format!("lock_{random:032x}.{key}") }
+        Self::mint_for(None, entropy, key)
+    }
+
+    /// Creates a token for a key, whose secret names the owner of the lease.
+    pub fn mint_for(owner: Option<Owner>, entropy: &dyn Entropy, key: impl fmt::Display) -> Self {
+        let secret = draw_secret(owner, entropy);
+        Self { secret, text: format!("lock_{:032x}.{key}", u128::from_be_bytes(secret)) }
     }
 }
 
@@ -52,6 +113,22 @@ mod tests {
         let signed = format!("lock_+{:031x}.k", 1);
         for text in ["", "lock_", "lock_12.3", "bogus", "lock_00000000000000000000000000000000.", &signed] {
             assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn owner_is_the_first_half_of_its_secrets_and_round_trips_as_text() {
+        let owner = Owner::draw(&OsEntropy);
+        let tokens = [0, 1].map(|_| Token::mint_for(Some(owner), &OsEntropy, "k"));
+        for token in &tokens {
+            assert_eq!(token.secret[..8], owner.bytes());
+            assert_eq!(parse(&token.text), Some((token.secret, "k")));
+        }
+        assert_ne!(tokens[0], tokens[1]);
+        assert_eq!(Owner::parse(&owner.to_string()), Some(owner));
+        assert_eq!(owner.number().to_be_bytes(), owner.bytes());
+        for text in ["", "+00000000000001f", "1f", "00000000000000zz", "00000000000000001f"] {
+            assert_eq!(Owner::parse(text), None, "{text}");
         }
     }
 

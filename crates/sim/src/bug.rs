@@ -39,6 +39,8 @@ pub enum Bug {
     ParentNotToldOfFailure,
     /// Continuing as new drops a message that was not dequeued yet (C9).
     CarryForwardTruncated,
+    /// The leases of a node that is alive end, because another process takes the node for dead.
+    LivingTakenForDead,
 }
 
 /// All defects that the simulator must find. Other defects of the memory store change nothing that the runtime relies
@@ -60,6 +62,7 @@ pub const BUGS: &[Bug] = &[
     Bug::OutageFailsInstance,
     Bug::ParentNotToldOfFailure,
     Bug::CarryForwardTruncated,
+    Bug::LivingTakenForDead,
     Bug::Store(Defect::AckAfterTakeover),
     Bug::Store(Defect::AckIgnoresExpiry),
     Bug::Store(Defect::AckSkipsTokenCheck),

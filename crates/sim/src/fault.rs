@@ -41,6 +41,8 @@ pub enum Fault {
     ClockJump,
     /// The clock of the store jumps: forward by up to an hour, or back by less than two leases.
     StoreClockJump,
+    /// The leases of a crashed node end at once, because another process sees that the node is dead.
+    Takeover,
     /// A node runs an older build, which lacks some versions of the orchestrations.
     OldBuild,
 }
@@ -83,6 +85,7 @@ impl Fault {
         Self::Stalled,
         Self::ClockJump,
         Self::StoreClockJump,
+        Self::Takeover,
         Self::OldBuild,
     ];
 
@@ -113,6 +116,7 @@ impl Fault {
             Self::Stalled => "stalled",
             Self::ClockJump => "clock jump",
             Self::StoreClockJump => "store clock jump",
+            Self::Takeover => "takeover",
             Self::OldBuild => "old build",
         }
     }

@@ -95,6 +95,12 @@ impl Leases {
         self.0.remove(token);
     }
 
+    /// The tokens of the leases of a node, as far as they are known.
+    pub(crate) fn of_node(&self, node: usize) -> Vec<String> {
+        let known = |lease: &Lease| lease.holder.node == node && !lease.in_doubt && !lease.is_taken_over;
+        self.0.iter().filter(|(_, lease)| known(lease)).map(|(token, _)| token.clone()).collect()
+    }
+
     /// Marks a lease after a failed call: the lease may be extended or gone.
     pub(crate) fn mark_in_doubt(&mut self, token: &str) {
         if let Some(lease) = self.0.get_mut(token) {

@@ -171,6 +171,14 @@ impl Process {
         self.shared.note(&self.name, "crash");
         self.shared.disturb(self.node);
         runtime.shutdown(Some(0)).await;
+        if self.shared.plan.takes_over && self.shared.has_faults() {
+            self.shared.tally().happened(Fault::Takeover);
+            for token in take_for_dead(&self.shared, self.node).await {
+                let mut accepted = self.shared.accepted();
+                accepted.turns.remove(&token);
+                accepted.leases.given_back(&token);
+            }
+        }
     }
 
     /// Shuts the runtime down; a crash may interrupt that.
@@ -203,6 +211,35 @@ impl Process {
         }
         shared.disturb(self.node);
         shared.drain(self.node, false);
+    }
+}
+
+/// Ends the leases of a node that is taken for dead, and counts the deliveries. Returns the tokens of the ended leases.
+async fn take_for_dead(shared: &Shared, node: usize) -> Vec<String> {
+    let mut ended = Vec::new();
+    let tokens = shared.accepted().leases.of_node(node);
+    for token in tokens {
+        let is_turn = shared.accepted().turns.contains_key(&token);
+        let abandoned = match is_turn {
+            true => shared.store().abandon_orchestration_item(&token, None, false).await,
+            false => shared.store().abandon_work_item(&token, None, false).await,
+        };
+        if abandoned.is_ok() {
+            ended.push(token);
+        }
+    }
+    ended
+}
+
+/// The defect [`Bug::LivingTakenForDead`]: the leases of nodes end at random times.
+pub(crate) async fn take_living_for_dead(shared: Arc<Shared>) {
+    while shared.has_faults() {
+        let (pause, node) = {
+            let mut rng = shared.rng();
+            (rng.between(100, 1_000), rng.below(shared.plan.nodes as u64))
+        };
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        take_for_dead(&shared, usize::try_from(node).unwrap_or(0)).await;
     }
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct Plan {
     pub(crate) skewed: bool,
     /// Whether all nodes but the first run an older build.
     pub(crate) old_builds: bool,
+    /// Whether the leases of a crashed node end at once.
+    pub(crate) takes_over: bool,
     /// How long faults happen.
     pub(crate) safety_ms: u64,
     pub(crate) lease_ms: u64,
@@ -116,6 +118,8 @@ impl Plan {
             loses_wake_ups: rng.per_mille(300),
             skewed: rng.per_mille(400),
             old_builds: rng.per_mille(200),
+            // A stream of its own leaves the other draws as they were.
+            takes_over: Rng::stream(seed, "takeover").per_mille(250),
             safety_ms,
             lease_ms: rng.pick(&[300, 1_000, 2_000, 5_000]),
             max_attempts: if rng.per_mille(150) { 10 } else { NEVER_POISON },
@@ -134,6 +138,7 @@ impl Plan {
         }
         self.loses_wake_ups &= !cut.faults.contains(&Fault::LostWakeUp);
         self.old_builds &= !cut.faults.contains(&Fault::OldBuild);
+        self.takes_over &= !cut.faults.contains(&Fault::Takeover);
         self.roots.retain(|root| !cut.roots.contains(&root.instance));
         self
     }
@@ -145,6 +150,7 @@ impl Plan {
         all.extend((self.statement_faults > 0).then_some(Fault::Statement));
         all.extend(self.loses_wake_ups.then_some(Fault::LostWakeUp));
         all.extend(self.old_builds.then_some(Fault::OldBuild));
+        all.extend(self.takes_over.then_some(Fault::Takeover));
         all
     }
 

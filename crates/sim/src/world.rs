@@ -114,6 +114,9 @@ impl World {
         for node in 0..shared.plan.nodes {
             nodes.spawn(node::run(Arc::clone(&shared), node));
         }
+        if shared.has(Bug::LivingTakenForDead) {
+            nodes.spawn(node::take_living_for_dead(Arc::clone(&shared)));
+        }
         match &shared.plan.probe {
             Some(probe) => drop(nodes.spawn(Arc::clone(probe).resume_stalled())),
             None => {

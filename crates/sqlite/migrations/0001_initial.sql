@@ -72,7 +72,8 @@ CREATE TABLE message_texts (
     work_item  TEXT    NOT NULL
 );
 
--- At most one lease per instance. A token names its instance, so lock_token, its random part, needs no index.
+-- At most one lease per instance. A token names its instance, so lock_token, its secret, needs no index. The first 8 bytes of a
+-- secret name the owner of the lease, if the store object has one.
 CREATE TABLE instance_locks (
     instance_id  TEXT    NOT NULL PRIMARY KEY,
     lock_token   BLOB    NOT NULL,
@@ -114,11 +115,13 @@ CREATE INDEX worker_queue_delayed ON worker_queue (visible_at) WHERE delayed = 1
 CREATE INDEX worker_queue_by_activity ON worker_queue (instance_id, execution_id, activity_id);
 CREATE INDEX worker_queue_by_session ON worker_queue (session_id) WHERE session_id IS NOT NULL;
 
+-- owner: the store object that leased or renewed the session last, as in the first bytes of a lock_token; NULL if it has no owner.
 CREATE TABLE sessions (
     session_id       TEXT    NOT NULL PRIMARY KEY,
     worker_id        TEXT    NOT NULL,
     locked_until     INTEGER NOT NULL,
-    last_activity_at INTEGER NOT NULL
+    last_activity_at INTEGER NOT NULL,
+    owner            BLOB
 ) WITHOUT ROWID;
 CREATE INDEX sessions_by_deadline ON sessions (locked_until);
 

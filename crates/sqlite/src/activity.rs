@@ -249,7 +249,7 @@ fn lease(tx: &mut Transaction<'_>, ask: &ActivityAsk, row: FreeActivity) -> Resu
         Some(_) => format!("s{}", row.id),
         None => row.id.to_string(),
     };
-    let token = Token::mint(tx.entropy, key);
+    let token = Token::mint_for(tx.owner, tx.entropy, key);
     let locked_until = column(tx.now.saturating_add(ask.lock_ms));
     if let (Some(session_id), Some(caller)) = (&row.session_id, &ask.session)
         && !session::claim(tx, session_id, caller)?

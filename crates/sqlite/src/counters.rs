@@ -47,6 +47,8 @@ counters! {
     panics,
     /// Pauses of the writer for another process that also writes.
     yields_to_processes,
+    /// Leases of turns, activities and sessions that the store ended because the process that held them is dead.
+    leases_of_dead_processes,
 }
 
 #[derive(Debug, Default)]

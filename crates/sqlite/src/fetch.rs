@@ -293,7 +293,7 @@ fn claim(
         instance: instance.as_str(),
     };
     let facts = TurnFacts { kv_changed: candidate.kv_changed, external_bytes, covered_until, at_fetch };
-    let token = Token::mint(tx.entropy, facts);
+    let token = Token::mint_for(tx.owner, tx.entropy, facts);
     let locked_until = tx.now.saturating_add(ask.lock_ms);
     let lease = (&instance, token.secret, column(locked_until), column(tx.now));
     if is_partial {

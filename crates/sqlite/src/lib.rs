@@ -40,6 +40,7 @@ mod command;
 mod connection;
 mod large_requests;
 mod leased;
+mod owners;
 mod queue;
 mod readers;
 mod threads;

@@ -13,10 +13,12 @@ const ALLOWED: &[(&str, &str)] = &[
     ("count_held", "gauges: counts the held instances and their messages"),
     ("dump_messages", "management: ten rows in the order of the table"),
     ("dump_activities", "management: ten rows in the order of the table"),
+    ("end_turns_of", "once per dead process; instance_locks holds one row per running turn"),
     (
         "expired_leases",
         "instance_locks holds one row per running turn, and `next_lease_end` spares most reads",
     ),
+    ("holds_no_lease", "once per closing; instance_locks holds one row per running turn"),
     ("first_schema_name", "once per opening, over the schema"),
     ("instance_tree", "management: sorts the members of one tree"),
     ("list_attention", "management: sorts the running or failed instances, if they are few"),

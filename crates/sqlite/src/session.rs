@@ -4,6 +4,7 @@ use crate::db::{Result, column};
 use crate::sql;
 use crate::transaction::Transaction;
 use outlast_provider::{SessionFetchConfig, saturating_ms};
+use outlast_provider_kit::token::Owner;
 use std::time::Duration;
 
 /// Leases a session to the caller of a fetch; false if another owner holds the session.
@@ -11,7 +12,8 @@ pub(crate) fn claim(tx: &mut Transaction<'_>, session_id: &str, caller: &Session
     let locked_until = tx.now.saturating_add(saturating_ms(caller.lock_timeout));
     // When the lease ends, other owners can fetch the activities of the session.
     tx.wakeups.schedule_poll(locked_until);
-    let claimed = (session_id, &caller.owner_id, column(locked_until), column(tx.now));
+    let owner = tx.owner.map(Owner::bytes);
+    let claimed = (session_id, &caller.owner_id, column(locked_until), column(tx.now), owner);
     Ok(tx.db.run(sql::CLAIM_SESSION, claimed)? == 1)
 }
 
@@ -38,8 +40,10 @@ pub(crate) fn renew(tx: &mut Transaction<'_>, renewed: &RenewSessions) -> Result
     // A window that begins before the epoch covers every time.
     let active_since = tx.now.checked_sub(saturating_ms(idle_timeout)).map_or(-1, column);
     let mut renewed = 0;
+    // A process that goes on with the sessions of an earlier one, under the same name, owns them from now on.
+    let own = tx.owner.map(Owner::bytes);
     for owner in owners {
-        renewed += tx.db.run(sql::RENEW_SESSIONS, (owner, until, column(tx.now), active_since))?;
+        renewed += tx.db.run(sql::RENEW_SESSIONS, (owner, until, column(tx.now), active_since, own))?;
     }
     Ok(renewed)
 }

@@ -3,12 +3,15 @@
 use crate::db::Db;
 use crate::queue::PerQueue;
 use outlast_provider::Entropy;
+use outlast_provider_kit::token::Owner;
 
 /// The open transaction and its time.
 pub(crate) struct Transaction<'a> {
     pub(crate) db: &'a Db,
     pub(crate) now: u64,
     pub(crate) entropy: &'a dyn Entropy,
+    /// The owner of the leases that this transaction takes.
+    pub(crate) owner: Option<Owner>,
     pub(crate) wakeups: &'a mut Wakeups,
 }
 

@@ -9,6 +9,7 @@ use crate::db::{Db, Result};
 use crate::fetch::TurnAsk;
 use crate::large_requests::LargeRequests;
 use crate::leased::release;
+use crate::owners::{self, Owners};
 use crate::park::{self, FetchState, Parked};
 use crate::queue::PerQueue;
 use crate::threads::pause;
@@ -51,6 +52,7 @@ impl WriterLoop {
                 self.writer.on_panic();
             }
         }
+        self.writer.close();
     }
 
     /// Runs one transaction. After the command to stop, the waiting large calls are applied too.
@@ -152,11 +154,13 @@ pub(crate) struct Writer {
     now: u64,
     /// Whether another process committed before the last transaction.
     pub(crate) saw_foreign_commit: bool,
+    owners: Owners,
 }
 
 impl Writer {
     /// Opens the connection on the calling thread and applies migrations. It starts no thread: `threads.rs` does.
     pub(crate) fn open(location: Location, options: SqliteOptions, counters: Arc<Counters>) -> Result<Self> {
+        let owners = Owners::new(&location, options.inline);
         Ok(Self {
             connection: WriterConnection::open(location, options.clone(), Arc::clone(&counters))?,
             options,
@@ -166,6 +170,7 @@ impl Writer {
             wake_at: 0,
             now: 0,
             saw_foreign_commit: false,
+            owners,
         })
     }
 
@@ -206,6 +211,7 @@ impl Writer {
         more: &mut dyn FnMut() -> Vec<Command>,
     ) -> bool {
         let mut calls = self.accept(commands);
+        calls.extend(self.end_leases_of_dead_owners());
         let mut poll = poll;
         loop {
             let db = match self.take_connection() {
@@ -247,14 +253,39 @@ impl Writer {
         for command in commands {
             match command {
                 Command::Call(call) => calls.push(call),
-                Command::FetchTurn(fetch, _permit) => self.parked.turns.push(fetch),
-                Command::FetchActivities(fetch, _permit) => self.parked.activities.push(fetch),
+                Command::FetchTurn(fetch, _permit) => {
+                    self.owners.register(&*self.options.entropy);
+                    self.parked.turns.push(fetch);
+                }
+                Command::FetchActivities(fetch, _permit) => {
+                    self.owners.register(&*self.options.entropy);
+                    self.parked.activities.push(fetch);
+                }
                 Command::Release(kind, token) => calls.push(release(kind, token)),
                 Command::BetweenTransactions(job) => self.connection.push_job(job),
                 Command::Stop => {}
             }
         }
         calls
+    }
+
+    /// Calls that end the leases of owners that were found dead.
+    fn end_leases_of_dead_owners(&mut self) -> Vec<Box<dyn Call>> {
+        if !self.has_dead_owner() {
+            return Vec::new();
+        }
+        // A lease ends earlier than this process knows.
+        self.invalidate();
+        self.owners.take_dead().into_iter().map(|dead| owners::end_leases(dead, &self.counters)).collect()
+    }
+
+    /// The store is closed. The owner's file stays if the owner still holds a lease, or that is not known.
+    pub(crate) fn close(&mut self) {
+        let Some(owner) = self.owners.own() else { return };
+        let Ok(db) = self.take_connection() else { return self.owners.close(true) };
+        let is_free = contain(|| owners::holds_no_lease(&db, owner, self.now()));
+        self.connection.return_connection(db, is_free.is_none(), false);
+        self.owners.close(!matches!(is_free, Some(Ok(true))));
     }
 
     /// The connection, opened again if it was closed.
@@ -345,14 +376,16 @@ impl Writer {
     }
 
     fn tx<'a>(&'a self, db: &'a Db, wakeups: &'a mut Wakeups) -> Transaction<'a> {
-        Transaction { db, now: self.now, entropy: &*self.options.entropy, wakeups }
+        let (entropy, owner) = (&*self.options.entropy, self.owners.own());
+        Transaction { db, now: self.now, entropy, owner, wakeups }
     }
 
     /// Leases to fetches the items that this transaction made available.
     fn serve(&mut self, db: &Db, wakeups: &mut Wakeups) -> Result<()> {
         let poll = wakeups.poll;
         self.now = self.now.max(self.now());
-        let mut tx = Transaction { db, now: self.now, entropy: &*self.options.entropy, wakeups };
+        let (entropy, owner) = (&*self.options.entropy, self.owners.own());
+        let mut tx = Transaction { db, now: self.now, entropy, owner, wakeups };
         self.parked.turns.serve(&mut tx, poll.turns, &mut self.fetch_state, &self.counters)?;
         self.parked.activities.serve(&mut tx, poll.activities, &mut self.fetch_state, &self.counters)?;
         wakeups.poll = PerQueue::NONE;

@@ -5,7 +5,7 @@ use super::statements;
 
 /// A file, and its functions that check a token, the end of a lease, or the number of rows that a fenced statement changed.
 const GUARDS: &[(&str, &[&str])] = &[
-    ("crates/provider-kit/src/token.rs", &["Token::mint", "parse"]),
+    ("crates/provider-kit/src/token.rs", &["Token::mint", "Token::mint_for", "draw_secret", "parse"]),
     ("crates/provider-kit/src/turn_at_fetch.rs", &["TurnAtFetch<&'a str>::parse"]),
     ("crates/provider-kit/src/leased.rs", &["<impl Drop for Guarded<L, O>>::drop"]),
     ("crates/sqlite/src/leased.rs", &["TurnFacts<'a>::of", "instance_of"]),

@@ -86,11 +86,12 @@ BEGIN
             ORDER BY f.place LIMIT 1;
             CONTINUE WHEN NOT FOUND;
             IF v_row.claims THEN
-                INSERT INTO {schema}.sessions AS s (session_id, worker_id, locked_until, last_activity_at)
-                VALUES (v_row.session_id, p_owners[v_slot], v_now + p_session_ms[v_slot], v_now)
+                INSERT INTO {schema}.sessions AS s (session_id, worker_id, locked_until, last_activity_at, owner)
+                VALUES (v_row.session_id, p_owners[v_slot], v_now + p_session_ms[v_slot], v_now,
+                        substring(p_secrets[v_slot] FROM 1 FOR 8))
                 ON CONFLICT (session_id) DO UPDATE
                 SET worker_id = excluded.worker_id, locked_until = excluded.locked_until,
-                    last_activity_at = excluded.last_activity_at
+                    last_activity_at = excluded.last_activity_at, owner = excluded.owner
                 WHERE s.locked_until <= v_now OR s.worker_id = excluded.worker_id;
                 CONTINUE WHEN NOT FOUND;
             END IF;

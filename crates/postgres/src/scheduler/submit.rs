@@ -35,6 +35,7 @@ impl Shared {
         ask: TurnAsk,
         patience: Duration,
     ) -> Answer<Option<Guarded<RawTurn>>> {
+        self.secrets.want(|| self.wake_listener()).await;
         let (fetch, leased) = Fetch::new(ask, patience);
         self.update(|scheduler, _| scheduler.fetch_turn(fetch));
         self.leased_within(leased, patience, FETCH_TURN).await
@@ -46,6 +47,7 @@ impl Shared {
         ask: ActivityAsk,
         patience: Duration,
     ) -> Answer<Option<Guarded<Vec<RawActivity>>>> {
+        self.secrets.want(|| self.wake_listener()).await;
         let (fetch, leased) = Fetch::new(ask, patience);
         self.update(|scheduler, _| scheduler.fetch_activities(fetch));
         self.leased_within(leased, patience, FETCH_ACTIVITIES).await

@@ -20,6 +20,7 @@ mod retention;
 mod room;
 mod silence;
 mod support;
+mod takeover;
 
 /// Every validation on a real server, each in a schema of its own.
 mod contract {

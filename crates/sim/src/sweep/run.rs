@@ -42,6 +42,7 @@ pub(super) fn run_script(
         loses_wake_ups: false,
         skewed: false,
         old_builds: false,
+        takes_over: false,
         // The plan of the world has no faults: the probe injects the only fault.
         safety_ms: 0,
         lease_ms: LEASE_MS,

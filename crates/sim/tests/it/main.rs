@@ -40,7 +40,8 @@ fn worlds_without_a_defect_pass_and_have_faults() {
 /// `cargo xtask sim --score` checks all defects; these are found soonest.
 #[test]
 fn known_defects_are_found_and_their_worlds_shrunk() {
-    for bug in ["CommitForgetsWork", "CompletionTwice", "CancelsChildThatNeverStarted"] {
+    for bug in ["CommitForgetsWork", "CompletionTwice", "CancelsChildThatNeverStarted", "LivingTakenForDead"]
+    {
         let settings = Settings { bug: Bug::parse(bug), ..Settings::default() };
         let found = first_failure(0..20, &settings).unwrap_or_else(|| panic!("{bug} is not found"));
         let (cut, smallest) = shrink(found.seed, &settings);

@@ -35,8 +35,13 @@ impl Store {
 
     fn with<T>(&mut self, body: impl FnOnce(&mut Transaction<'_>, &mut FetchState) -> T) -> T {
         self.wakeups = Wakeups::of(PerQueue::NONE);
-        let mut tx =
-            Transaction { db: &self.db, now: self.now, entropy: &OsEntropy, wakeups: &mut self.wakeups };
+        let mut tx = Transaction {
+            db: &self.db,
+            now: self.now,
+            entropy: &OsEntropy,
+            owner: None,
+            wakeups: &mut self.wakeups,
+        };
         body(&mut tx, &mut self.state)
     }
 

@@ -21,6 +21,12 @@ impl Writer {
         seen
     }
 
+    /// Whether another process died with leases, as far as a look that is due now or was made before knows.
+    pub(crate) fn has_dead_owner(&mut self) -> bool {
+        let clock = &self.options.clock;
+        self.owners.look(|| clock.now_ms())
+    }
+
     /// Which large turns the next transaction hands out, or what became of them in the last one.
     pub(crate) fn large_turns(&mut self) -> &mut LargeTurns {
         &mut self.fetch_state.large_turns
@@ -74,7 +80,7 @@ impl WriterLoop {
     pub(super) fn on_timeout(&mut self, wait: &Wait) {
         if wait.ends_with_pause() {
             self.large.end_pause();
-        } else if self.writer.has_foreign_commit() {
+        } else if self.writer.has_foreign_commit() | self.writer.has_dead_owner() {
             self.poll_parked();
         }
     }

@@ -16,6 +16,7 @@ mod refusing;
 mod room;
 mod stress;
 mod support;
+mod takeover;
 mod tokens;
 mod upkeep;
 mod waiting;

@@ -15,13 +15,13 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// A process of ours whose lines are read as it prints them.
-struct Process {
-    child: Child,
+pub(crate) struct Process {
+    pub(crate) child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
 impl Process {
-    fn start(test: &str, path: &Path, name: &str) -> Self {
+    pub(crate) fn start(test: &str, path: &Path, name: &str) -> Self {
         let mut command = child(test, path);
         let mut child =
             command.env("OUTLAST_TEST_NAME", name).stdin(Stdio::piped()).stderr(Stdio::inherit()).spawn();
@@ -30,11 +30,11 @@ impl Process {
     }
 
     /// What follows the word in the next line that begins with it; `None` at the end.
-    fn next(&mut self, word: &str) -> Option<String> {
+    pub(crate) fn next(&mut self, word: &str) -> Option<String> {
         self.lines.by_ref().map_while(Result::ok).find_map(|line| line.strip_prefix(word).map(str::to_string))
     }
 
-    fn go(&mut self) {
+    pub(crate) fn go(&mut self) {
         self.child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     }
 }

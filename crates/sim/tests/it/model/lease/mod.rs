@@ -5,6 +5,7 @@
 //! | a message arrives, also while a turn runs | `Send` |
 //! | a worker crashes, or its process stalls for any time | `Crash`; no action is forced |
 //! | a commit or an abandon succeeds and its answer is lost | `answered: false`: the worker tries again |
+//! | a process is taken for dead, whether it is or not | `TakeForDead`: the lease ends for every clock |
 //! | clocks differ | every call uses the clock of its caller, which differs from the true time by its `skew` |
 //!
 //! Times are kept as the remaining time, so the model has finitely many states without a bound on the number of events.
@@ -14,7 +15,7 @@ mod store;
 
 use super::search::{CAN_END, Depth, ForbiddenEvents, Protocol, never};
 use stateright::{Model, Property};
-use store::{Message, Place, State, Worker};
+use store::{Lease, Message, Place, State, Worker};
 
 /// The known bugs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +81,7 @@ pub(super) enum Action {
     Commit { worker: usize, answered: bool },
     GiveBack { worker: usize, delayed: bool, answered: bool },
     Crash(usize),
+    TakeForDead,
 }
 
 impl Model for Leases {
@@ -105,7 +107,7 @@ impl Model for Leases {
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
-        actions.push(Action::Tick);
+        actions.extend([Action::Tick, Action::TakeForDead]);
         let sent = state.messages.iter().take_while(|message| message.place != Place::NotSent).count();
         actions.extend((sent < self.messages).then_some(Action::Send(sent)));
         for worker in 0..self.workers {
@@ -159,6 +161,7 @@ impl Model for Leases {
                 self.give_back(&mut state, worker, delayed, answered);
             }
             Action::Crash(worker) => state.leave(worker),
+            Action::TakeForDead => self.end_lease(&mut state),
         }
         (state != *last).then_some(state)
     }
@@ -181,6 +184,12 @@ impl Model for Leases {
                     })
                 },
             ),
+            Property::sometimes("a worker that goes on is taken for dead", |model: &Self, state: &State| {
+                let turn = |worker: usize| matches!(state.workers[worker], Worker::Turn { .. });
+                let is_over = |lease: Lease| lease.left == model.slowest();
+                (0..model.workers).any(|worker| turn(worker) && state.is_held_by(worker))
+                    && state.lease.is_some_and(is_over)
+            }),
             Property::sometimes("a worker does not know that its turn is committed", |_, state: &State| {
                 let recorded = |batch: u8| {
                     (0..MOST).any(|nth| batch & (1 << nth) != 0 && state.messages[nth].recorded == 1)
@@ -248,7 +257,7 @@ impl Protocol for Leases {
     }
 
     fn helps(&self, action: &Action) -> bool {
-        !matches!(action, Action::Crash(_))
+        !matches!(action, Action::Crash(_) | Action::TakeForDead)
     }
 }
 

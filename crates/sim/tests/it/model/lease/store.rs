@@ -222,9 +222,20 @@ impl Leases {
         }
     }
 
+    /// The slowest clock.
+    pub(super) fn slowest(&self) -> i8 {
+        *self.skews.iter().copied().flatten().min().expect("there are clocks")
+    }
+
+    /// The holder of the lease is taken for dead: the lease has ended for every clock.
+    pub(super) fn end_lease(&self, state: &mut State) {
+        let slowest = self.slowest();
+        state.lease.iter_mut().for_each(|lease| lease.left = slowest);
+    }
+
     /// One tick passes. Remaining times stop at the slowest clock, because no clock can distinguish earlier times.
     pub(super) fn tick(&self, state: &mut State) {
-        let slowest = *self.skews.iter().copied().flatten().min().expect("there are clocks");
+        let slowest = self.slowest();
         let pass = |left: &mut i8| *left = (*left - 1).max(slowest);
         state.lease.iter_mut().for_each(|lease| pass(&mut lease.left));
         for message in &mut state.messages {

@@ -1,0 +1,1 @@
+SELECT {schema}.own_1($1) AS server_process
