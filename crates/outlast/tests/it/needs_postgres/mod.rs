@@ -1,4 +1,5 @@
 //! Tests of several processes on one PostgreSQL server. Each process is a runtime with its own store object.
 
+mod eager_start;
 mod leasing_ahead;
 mod rolling;
