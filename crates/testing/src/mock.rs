@@ -94,7 +94,7 @@ struct MockedChild<O: Orchestration>(Arc<ChildAnswer<O>>);
 impl<O: Orchestration> OrchestrationHandler for MockedChild<O> {
     async fn invoke(&self, ctx: OrchestrationContext, input: String) -> Result<String, String> {
         let unreadable = |what: &str, error: &str| format!("the {what} of mock '{}': {error}", O::NAME);
-        let input = O::Input::decode(&input, ctx.codec()).map_err(|error| unreadable("input", &error))?;
+        let input = O::Input::decode(input, ctx.codec()).map_err(|error| unreadable("input", &error))?;
         match (self.0)(input) {
             Ok(output) => output.encode(ctx.codec()).map_err(|error| unreadable("output", &error)),
             Err(error) => Err(write_failure(&error, O::TEXT_ERRORS, ctx.codec())),

@@ -244,7 +244,7 @@ impl<A: Activity> Calls<A> {
     /// If an input does not decode.
     #[track_caller]
     pub fn inputs(&self) -> Vec<A::Input> {
-        let decode = |body: &Body| match A::Input::decode(&body.input, self.codec) {
+        let decode = |body: &Body| match A::Input::decode(body.input.clone(), self.codec) {
             Ok(input) => input,
             Err(error) => panic!("an input of activity '{}' does not decode: {error}", A::NAME),
         };

@@ -173,7 +173,7 @@ impl<O: Orchestration> Test<O> {
     pub fn send_at<M: Message + AcceptedBy<O>>(self, at: Duration, message: &M) -> Self {
         let text = message.encode(Codec::Json);
         self.at(at, move |handle| {
-            let message = text.clone().and_then(|text| M::decode(&text, Codec::Json));
+            let message = text.clone().and_then(|text| M::decode(text, Codec::Json));
             async move { handle.send(message?).await.map_err(|error| error.to_string()) }
         })
     }
