@@ -234,7 +234,9 @@ impl PowerRun {
         restore(&self.images, folder.path()).map_err(|error| error.to_string())?;
         self.run_boot(folder.path(), None)?;
         self.images.clear();
-        for entry in std::fs::read_dir(folder.path()).map_err(|error| error.to_string())?.flatten() {
+        let entries = std::fs::read_dir(folder.path()).map_err(|error| error.to_string())?;
+        // The folder of lock files is not part of the store.
+        for entry in entries.flatten().filter(|entry| entry.path().is_file()) {
             let bytes = std::fs::read(entry.path()).map_err(|error| error.to_string())?;
             self.images.insert(entry.file_name().to_string_lossy().into_owned(), bytes);
         }

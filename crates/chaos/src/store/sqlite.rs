@@ -83,6 +83,7 @@ fn remove(path: &Path) {
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
     }
+    let _ = std::fs::remove_dir_all(format!("{}-owners", path.display()));
 }
 
 fn read_only(path: &Path) -> rusqlite::Result<Connection> {

@@ -39,10 +39,15 @@ impl Files {
 
     /// The database and its files beside it.
     fn remove_store(&self) -> Result<(), Failure> {
-        for suffix in ["", "-wal", "-shm"] {
+        for suffix in ["", "-wal", "-shm", "-owners"] {
             let mut path = self.store.clone().into_os_string();
             path.push(suffix);
-            match std::fs::remove_file(&path) {
+            // Killed processes leave the folder of their lock files.
+            let removed = match suffix {
+                "-owners" => std::fs::remove_dir_all(&path),
+                _ => std::fs::remove_file(&path),
+            };
+            match removed {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     let path = PathBuf::from(path);
                     return Err(Failure::new(format!("'{}' cannot be removed: {error}", path.display())));

@@ -166,10 +166,15 @@ impl Opened {
                 store.cleanup().await.map_err(|error| Failure::new(error.to_string()))
             }
             Made::File(path) if !keep => {
-                for ending in ["", "-wal", "-shm"] {
+                for ending in ["", "-wal", "-shm", "-owners"] {
                     let mut file = path.clone().into_os_string();
                     file.push(ending);
-                    match std::fs::remove_file(&file) {
+                    // The folder of the lock files stays if a lease was left.
+                    let removed = match ending {
+                        "-owners" => std::fs::remove_dir_all(&file),
+                        _ => std::fs::remove_file(&file),
+                    };
+                    match removed {
                         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                             return Err(error.into());
                         }
