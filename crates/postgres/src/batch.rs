@@ -75,6 +75,7 @@ impl Batch {
     /// Whether the batch has arrivals: requests that no lease fences.
     pub(crate) fn arrives(&self) -> bool {
         !(self.messages.is_empty() && self.activities.is_empty() && self.starts.is_empty())
+            || self.commits.iter().any(|commit| commit.lease.is_none())
     }
 
     /// Marks the requests as sent before with an unknown result.
@@ -90,10 +91,7 @@ impl Batch {
 
     /// The instance of each request.
     pub(crate) fn all_subjects(&self) -> Vec<String> {
-        let commits = self.commits.iter().map(|commit| match (&commit.lease, &commit.completion) {
-            (_, Some(row)) => row.instance_id.clone(),
-            (lease, None) => lease.subject(),
-        });
+        let commits = self.commits.iter().map(Commit::subject);
         commits
             .chain(self.messages.iter().map(|message| message.row.instance_id.clone()))
             .chain(self.activities.iter().map(|activity| activity.row.instance_id.clone()))
@@ -113,10 +111,10 @@ impl Batch {
         }
     }
 
-    /// Whether the batch ends leases of turns.
+    /// Whether the batch ends leases of turns. A start with the first turn keeps fetches off its instance, as a lease does.
     pub(crate) fn ends_turns(&self) -> bool {
         let is_turn = |lease: &Lease| matches!(lease, Lease::Turn { .. });
-        self.commits.iter().any(|commit| is_turn(&commit.lease))
+        self.commits.iter().any(|commit| commit.lease.as_ref().is_none_or(is_turn))
             || self.abandons.iter().any(|abandon| is_turn(&abandon.lease))
     }
 
@@ -144,8 +142,8 @@ impl Batch {
 /// The instance of a commit.
 pub(crate) fn instance_of(commit: &Commit) -> &str {
     match (&commit.lease, &commit.completion) {
-        (Lease::Turn { at_fetch, .. }, _) => &at_fetch.instance,
-        (Lease::Activity { .. }, Some(row)) => &row.instance_id,
-        (Lease::Activity { .. }, None) => "",
+        (Some(Lease::Turn { at_fetch, .. }), _) => &at_fetch.instance,
+        (Some(Lease::Activity { .. }) | None, Some(row)) => &row.instance_id,
+        (Some(Lease::Activity { .. }) | None, None) => "",
     }
 }

@@ -3,7 +3,7 @@
 use crate::ask::{ActivityAsk, TurnAsk};
 use crate::batch::instance_of;
 use crate::db::{Param, column, id_column, key_column, span};
-use crate::functions::{KIND_ACTIVITY, KIND_AHEAD, KIND_TURN};
+use crate::functions::{KIND_ACTIVITY, KIND_AHEAD, KIND_START, KIND_TURN};
 use crate::request::{Abandon, Activity, Commit, Lease, Message, Renew, Start};
 use crate::text::{owned, owned_option};
 use crate::transaction::{ActivityHandOffs, TurnHandOffs};
@@ -69,20 +69,24 @@ impl CommitColumns {
     fn add(&mut self, member: i32, commit: &Commit) -> Result<(), PostgresError> {
         self.member.push(member);
         self.instance.push(owned(instance_of(commit)));
-        self.secret.push(commit.lease.secret().to_vec());
+        self.secret.push(commit.lease.as_ref().map(|lease| lease.secret().to_vec()).unwrap_or_default());
         let (activity_row, messages, current) = match &commit.lease {
-            Lease::Turn { at_fetch, .. } => {
+            Some(Lease::Turn { at_fetch, .. }) => {
                 (0, i32::try_from(at_fetch.messages).unwrap_or(i32::MAX), at_fetch.current_execution)
             }
             // The server stores a turn ahead only if its execution is the current one.
-            Lease::Activity { id, .. } => (*id, 0, commit.plan.as_ref().map_or(0, |plan| plan.execution_id)),
+            Some(Lease::Activity { id, .. }) => {
+                (*id, 0, commit.plan.as_ref().map_or(0, |plan| plan.execution_id))
+            }
+            None => (0, 0, 0),
         };
         self.activity_row.push(activity_row);
         self.messages.push(messages);
         self.kind.push(match (&commit.lease, &commit.ahead) {
-            (Lease::Turn { .. }, _) => KIND_TURN,
-            (Lease::Activity { .. }, None) => KIND_ACTIVITY,
-            (Lease::Activity { .. }, Some(_)) => KIND_AHEAD,
+            (Some(Lease::Turn { .. }), _) => KIND_TURN,
+            (Some(Lease::Activity { .. }), None) => KIND_ACTIVITY,
+            (Some(Lease::Activity { .. }), Some(_)) => KIND_AHEAD,
+            (None, _) => KIND_START,
         });
         self.completion.push(commit.completion.as_ref().map(|row| row.work_item.clone()));
         let (after, ran_at) = commit.ahead.unwrap_or_default();

@@ -64,11 +64,13 @@ codes!(
     KIND_ACTIVITY = 1,
     /// A member of `commit`: an activity with the turn that its outcome leads to, run ahead.
     KIND_AHEAD = 2,
+    /// A member of `commit`: the start of an instance with its first turn.
+    KIND_START = 3,
     /// Answer of `commit`: the lease is not the caller's, and nothing is stored.
     COMMIT_REFUSED = 0,
     /// Answer of `commit`: the member is stored.
     COMMIT_DONE = 1,
-    /// Answer of `commit`: the outcome of an activity is stored and waits for a turn. The turn ahead is not stored.
+    /// Answer of `commit`: the outcome of an activity, or the start, is stored and waits for a turn. The turn ahead is not stored.
     COMMIT_QUEUED = 2,
     /// Action of `settle_turn`: the message becomes a dead letter.
     FATE_DEAD_LETTER = 0,

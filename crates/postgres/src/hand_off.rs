@@ -193,7 +193,7 @@ mod tests {
     /// A turn that schedules these activities.
     fn batch(activities: &[WorkItem]) -> Batch {
         let plan = CommitPlan::new(1, &[], activities, &[], Default::default(), vec![]).unwrap();
-        let lease = Lease::Activity { secret: [0; 16], id: 1 };
+        let lease = Some(Lease::Activity { secret: [0; 16], id: 1 });
         let mut batch = Batch::default();
         batch.push(Request::Commit(Box::new(Commit {
             lease,

@@ -452,6 +452,12 @@ impl Provider for PostgresProvider {
         self.shared.ask(Request::Start(start), outcome).await
     }
 
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Answer<Completion> {
+        let (reply, committed) = Reply::channel("start_with_turn");
+        let commit = Commit::of_start(reply, &start, turn)?;
+        self.shared.ask(Request::Commit(Box::new(commit)), committed).await
+    }
+
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
         let watch = self.shared.watches.watch(instance, interest);
         self.shared.wake_listener();

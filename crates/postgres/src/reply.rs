@@ -94,7 +94,7 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
                 reply_if_already_stored(shared, commit)
             }
             Some((functions::COMMIT_REFUSED, _)) => {
-                let token = commit.lease.text();
+                let token = commit.token();
                 commit.reply.refuse(invalid_token(&token));
             }
             Some(_) | None => commit.reply.send(Err(&unexpected)),

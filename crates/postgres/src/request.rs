@@ -6,7 +6,7 @@ use outlast_model::WorkItem;
 use outlast_provider::{
     Completion, ErrorClass, ProviderError, StartOutcome, StartPolicy, TurnAhead, TurnCommit,
 };
-use outlast_provider_kit::plan::completion_row;
+use outlast_provider_kit::plan::{completion_row, message_row};
 use outlast_provider_kit::token::{self, Secret};
 use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, TurnAtFetch, invalid_token};
 use std::collections::HashMap;
@@ -77,14 +77,15 @@ pub(crate) struct Attempts {
     pub(crate) in_doubt: Option<Instant>,
 }
 
-/// A turn to be committed, an activity to be completed, or both.
+/// A turn to be committed, an activity to be completed, or both; or the start of an instance with its first turn.
 pub(crate) struct Commit {
-    pub(crate) lease: Lease,
-    /// The outcome of an activity.
+    /// The lease that fences the commit. `None`: a start, which the server commits only if it knows nothing of the instance.
+    pub(crate) lease: Option<Lease>,
+    /// The outcome of an activity, or the start.
     pub(crate) completion: Option<MessageRow>,
     /// The writes of the turn.
     pub(crate) plan: Option<CommitPlan>,
-    /// For a turn that was run ahead: the event that it follows, and the time at which it ran.
+    /// For a turn that was run ahead, and for a first turn: the event that it follows, and the time at which it ran.
     pub(crate) ahead: Option<(u64, u64)>,
     pub(crate) reply: Reply<Completion>,
     pub(crate) attempts: Attempts,
@@ -93,7 +94,7 @@ pub(crate) struct Commit {
 impl Commit {
     /// A turn under its lease; refused for a text that is no token of ours.
     pub(crate) fn of_turn(reply: Reply<Completion>, token: &str, turn: TurnCommit) -> Answer<Self> {
-        let lease = Lease::of_turn(reply.operation, token)?;
+        let lease = Some(Lease::of_turn(reply.operation, token)?);
         let plan = Some(CommitPlan::of(turn)?);
         Ok(Self { lease, completion: None, plan, ahead: None, reply, attempts: Attempts::default() })
     }
@@ -106,10 +107,31 @@ impl Commit {
         turn: Option<TurnAhead>,
     ) -> Answer<Self> {
         let completion = completion.map(|item| completion_row(reply.operation, item)).transpose()?;
-        let lease = Lease::of_activity(reply.operation, token)?;
+        let lease = Some(Lease::of_activity(reply.operation, token)?);
         let ahead = turn.as_ref().map(|turn| (turn.after_event_id, turn.ran_at_ms));
         let plan = turn.map(|turn| CommitPlan::of(turn.commit)).transpose()?;
         Ok(Self { lease, completion, plan, ahead, reply, attempts: Attempts::default() })
+    }
+
+    /// A start with the first turn of its instance.
+    pub(crate) fn of_start(reply: Reply<Completion>, start: &WorkItem, turn: TurnAhead) -> Answer<Self> {
+        let completion = Some(message_row(reply.operation, start)?);
+        let ahead = Some((turn.after_event_id, turn.ran_at_ms));
+        let plan = Some(CommitPlan::of(turn.commit)?);
+        Ok(Self { lease: None, completion, plan, ahead, reply, attempts: Attempts::default() })
+    }
+
+    /// The instance, or the row of the activity.
+    pub(crate) fn subject(&self) -> String {
+        match (&self.completion, &self.lease) {
+            (Some(row), _) => row.instance_id.clone(),
+            (None, lease) => lease.as_ref().map(Lease::subject).unwrap_or_default(),
+        }
+    }
+
+    /// The token of the lease; empty for a start.
+    pub(crate) fn token(&self) -> String {
+        self.lease.as_ref().map(Lease::text).unwrap_or_default()
     }
 }
 
@@ -181,16 +203,17 @@ pub(crate) enum Request {
 impl Request {
     /// Whether the request comes from a client, and not from the holder of a lease.
     pub(crate) fn arrives(&self) -> bool {
-        matches!(self, Self::Message(_) | Self::Activity(_) | Self::Start(_))
+        match self {
+            Self::Commit(commit) => commit.lease.is_none(),
+            Self::Message(_) | Self::Activity(_) | Self::Start(_) => true,
+            Self::Renew(_) | Self::Abandon(_) | Self::ReadTexts(_) => false,
+        }
     }
 
     /// The instance of the request, or the row of its activity.
     pub(crate) fn subject(&self) -> String {
         match self {
-            Self::Commit(commit) => match (&commit.lease, &commit.completion) {
-                (_, Some(row)) => row.instance_id.clone(),
-                (lease, None) => lease.subject(),
-            },
+            Self::Commit(commit) => commit.subject(),
             Self::Message(message) => message.row.instance_id.clone(),
             Self::Activity(activity) => activity.row.instance_id.clone(),
             Self::Start(start) => start.start.instance_id.clone(),

@@ -5,7 +5,7 @@
 //! | commit, completion, lease given back: fenced by a token | sent again over a new connection; if the first attempt was stored, the second is refused, and the store recognises its own commit |
 //! | renewal | sent again until the server is back: any error would be taken for the end of the lease |
 //! | texts of messages that are read | sent again |
-//! | start, message, activity of a client | fails with an error that says that the outcome is unknown: sent again, it could be stored twice |
+//! | start, with or without its first turn, message, activity of a client | fails with an error that says that the outcome is unknown: sent again, it could be stored twice |
 
 use crate::PostgresError;
 use crate::batch::{Batch, instance_of};
@@ -125,7 +125,7 @@ async fn reply_if_stored(shared: Arc<Shared>, commit: Commit) {
             commit.reply.send(Ok(completion));
         }
         Ok(None) => {
-            let token = commit.lease.text();
+            let token = commit.token();
             commit.reply.refuse(invalid_token(&token));
         }
         Err(error) => {
@@ -146,7 +146,7 @@ async fn stored(shared: &Shared, commit: &Commit) -> Result<Option<Completion>> 
             texts.push(row.event_data.as_str());
         }
     }
-    let origin: &[u8] = commit.lease.secret();
+    let origin: &[u8] = commit.lease.as_ref().map_or(&[], |lease| lease.secret());
     let wanted: [Param<'_>; 5] = [
         (&instance, Type::TEXT),
         (&execution, Type::INT8),

@@ -29,7 +29,7 @@ pub(crate) use events::{
 };
 pub(crate) use large::SentLarge;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, instance_of};
 use crate::eligibility::Eligibility;
 use crate::hand_off::{hand_off_activities, hand_off_turns};
 use crate::leased::{ParkedActivities, ParkedTurns};
@@ -155,7 +155,10 @@ fn sort(batch: &mut Batch) {
         Lease::Activity { id, .. } => (*id, String::new()),
         Lease::Turn { at_fetch, .. } => (i64::MAX, at_fetch.instance.clone()),
     };
-    batch.commits.sort_by_cached_key(|commit| key(&commit.lease));
+    batch.commits.sort_by_cached_key(|commit| match &commit.lease {
+        Some(lease) => key(lease),
+        None => (i64::MAX, instance_of(commit).to_string()),
+    });
     batch.renewals.sort_by_cached_key(|renew| key(&renew.lease));
     batch.abandons.sort_by_cached_key(|abandon| key(&abandon.lease));
 }

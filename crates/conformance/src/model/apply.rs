@@ -58,6 +58,11 @@ pub(super) async fn apply(op: &Op, at: CallTime, target: &Target, store: &dyn Pr
             };
             store.start_orchestration(request).await.map(shown)
         }
+        Op::StartAhead { to, after, turn } => {
+            let commit = turn.commit(at, to, 1, target.stored);
+            let ahead = TurnAhead { after_event_id: *after, ran_at_ms: at.now, commit };
+            store.start_with_turn(at.item(&Message::Start(to), 9), ahead).await.map(shown)
+        }
         Op::FetchTurn { lease, supported, how } => {
             fetch_turn(*lease, supported.as_deref(), *how, store).await
         }
@@ -99,14 +104,7 @@ pub(super) async fn apply(op: &Op, at: CallTime, target: &Target, store: &dyn Pr
         }
         Op::AckAhead { completion, late_by, turn, .. } => {
             let completion = at.completion(completion, target.work.as_ref());
-            let commit = TurnCommit {
-                execution_id: target.execution,
-                history_delta: at.events(&turn.events, &target.instance, target.execution, target.stored),
-                worker_items: at.items(&turn.work),
-                orchestrator_items: at.items(&turn.messages),
-                metadata: turn.metadata(),
-                cancelled_activities: turn.cancelled(),
-            };
+            let commit = turn.commit(at, &target.instance, target.execution, target.stored);
             let (after_event_id, ran_at_ms) = (target.stored.last_event + late_by, at.now);
             let turn = TurnAhead { after_event_id, ran_at_ms, commit };
             store.complete_with_turn(token, completion, turn).await.map(shown)
@@ -136,6 +134,19 @@ pub(super) async fn apply(op: &Op, at: CallTime, target: &Target, store: &dyn Pr
             admin.prune_executions_bulk(at.filter(bulk), options).await.map(shown)
         }
         Op::Read(read) => self::read(read, at, store, admin).await,
+    }
+}
+
+impl Turn {
+    fn commit(&self, at: CallTime, instance: &str, execution_id: u64, stored: Stored) -> TurnCommit {
+        TurnCommit {
+            execution_id,
+            history_delta: at.events(&self.events, instance, execution_id, stored),
+            worker_items: at.items(&self.work),
+            orchestrator_items: at.items(&self.messages),
+            metadata: self.metadata(),
+            cancelled_activities: self.cancelled(),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn verdict(op: &Op, answered: &Result<Answer, ProviderError>) -> Stri
 fn is_malformed(op: &Op) -> bool {
     match op {
         Op::AckAhead { completion: Completion::Other(_), .. } => true,
-        Op::AckTurn { turn, .. } | Op::AckAhead { turn, .. } => {
+        Op::AckTurn { turn, .. } | Op::AckAhead { turn, .. } | Op::StartAhead { turn, .. } => {
             let is_activity = |message: &Message| matches!(message, Message::Activity { .. });
             let odd = |id: &EventId| matches!(id, EventId::Zero | EventId::Repeat);
             turn.events.iter().any(|(id, _)| odd(id))

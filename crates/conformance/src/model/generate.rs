@@ -22,7 +22,19 @@ fn step() -> impl Strategy<Value = Vec<Op>> {
         4 => continued(),
         3 => worked(),
         4 => worked_ahead(),
+        4 => begun_ahead().prop_map(|op| vec![op]),
     ]
+}
+
+/// Starts an instance with its first turn.
+fn begun_ahead() -> impl Strategy<Value = Op> {
+    let after = prop_oneof![8 => Just(0), 1 => Just(1)];
+    (id(), after, turn()).prop_map(|(to, after, mut turn)| {
+        turn.events.insert(0, (EventId::Next, Happened::Started { carried: 0 }));
+        turn.name = turn.name.or(Some("Flow"));
+        turn.version = turn.version.or(Some("1"));
+        Op::StartAhead { to, after, turn }
+    })
 }
 
 fn begun() -> impl Strategy<Value = Vec<Op>> {

@@ -41,6 +41,12 @@ pub(super) enum Op {
         use_existing: bool,
         along: Vec<Message>,
     },
+    /// A start with its first turn, whose `after_event_id` is this number.
+    StartAhead {
+        to: Id,
+        after: u64,
+        turn: Turn,
+    },
     FetchTurn {
         lease: u64,
         supported: Option<Vec<(&'static str, &'static str)>>,

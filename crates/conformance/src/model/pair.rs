@@ -65,7 +65,8 @@ impl<'a> Pair<'a> {
     }
 
     async fn step(&mut self, step: usize, op: &Op) -> Result<(), String> {
-        if is_about_holds(op) && !self.holds {
+        let is_eager_start = matches!(op, Op::StartAhead { .. });
+        if is_about_holds(op) && !self.holds || is_eager_start && !self.subject.starts_with_turn() {
             return Ok(());
         }
         self.around(op).await;
@@ -118,6 +119,11 @@ impl<'a> Pair<'a> {
             | Op::RenewWork { token, .. } => (*token, Execution::Fetched),
             Op::Append { to, execution, .. } => {
                 let stored = self.subject.stored(to, *execution).await;
+                let target = Target { stored, ..Target::default() };
+                return [target.clone(), target];
+            }
+            Op::StartAhead { to, .. } => {
+                let stored = self.subject.stored(to, 1).await;
                 let target = Target { stored, ..Target::default() };
                 return [target.clone(), target];
             }

@@ -16,6 +16,11 @@ pub trait Subject {
         MessageBound::default()
     }
 
+    /// Whether the store commits the first turn of an instance with its start. Other stores queue every start.
+    fn starts_with_turn(&self) -> bool {
+        true
+    }
+
     /// Sets the clock of the store, forward or backward.
     async fn set_time(&mut self, now_ms: u64);
 

@@ -133,6 +133,10 @@ impl Subject for InContainer {
         self.options.message_bound
     }
 
+    fn starts_with_turn(&self) -> bool {
+        false
+    }
+
     async fn set_time(&mut self, now_ms: u64) {
         self.clock.set(now_ms);
     }

@@ -1,11 +1,11 @@
 -- The body of commit_1, for its members, and of commit_alone_1, for its only member.
 --
 -- Activities: each is fenced by its row.
-IF {batch}{KIND_ACTIVITY} = ANY (p_kind) OR {KIND_AHEAD} = ANY (p_kind){end}{alone}v_kind <> {KIND_TURN}{end} THEN
+IF {batch}{KIND_ACTIVITY} = ANY (p_kind) OR {KIND_AHEAD} = ANY (p_kind){end}{alone}v_kind IN ({KIND_ACTIVITY}, {KIND_AHEAD}){end} THEN
     {batch}WITH done AS ({end}
     DELETE FROM {schema}.worker_queue AS q
     {using m}
-    WHERE {batch}{m.kind} <> {KIND_TURN} AND {end}q.id {= m.activity_row} AND q.lock_token = {m.secret}
+    WHERE {batch}{m.kind} IN ({KIND_ACTIVITY}, {KIND_AHEAD}) AND {end}q.id {= m.activity_row} AND q.lock_token = {m.secret}
         AND q.locked_until > {schema}.now_ms()
     RETURNING {batch}m.member, q.session_id
     )
@@ -40,7 +40,31 @@ IF {batch}{KIND_AHEAD} = ANY (p_kind){end}{alone}v_passed AND v_kind = {KIND_AHE
     {batch}ORDER BY {m.instance}, m.member) AS u;
     FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_turn[v_one] := true; END LOOP{end};
 END IF;
--- Turns under a lease: each is fenced by it. After the turns ahead, which must see these leases.
+-- Starts: the first turn is stored if the store knows nothing of the instance. The first lock keeps fetches and hand-offs of the
+-- instance out, and the second one keeps other starts out. A start that does not get both is queued, so that no start waits for a
+-- lock. The check is a statement of its own: it sees all that was stored before the locks were taken.
+IF {batch}{KIND_START} = ANY (p_kind){end}{alone}v_kind = {KIND_START}{end} THEN
+    {batch}SELECT array_agg(u.member) INTO v_members FROM (
+    SELECT DISTINCT ON ({m.instance}) m.member, {m.instance} AS instance_id {from m} WHERE {m.kind} = {KIND_START}
+    ORDER BY {m.instance}, m.member) AS u
+    WHERE pg_try_advisory_xact_lock(hashtextextended(u.instance_id, {seed}))
+        AND pg_try_advisory_xact_lock(hashtextextended(u.instance_id, {seed} + 1));{end}
+    {alone}v_turn := pg_try_advisory_xact_lock(hashtextextended(v_instance, {seed}))
+        AND pg_try_advisory_xact_lock(hashtextextended(v_instance, {seed} + 1));
+    v_passed := true;{end}
+    v_now := {schema}.now_ms();
+    {batch}SELECT array_agg(m.member) INTO v_members {from m} WHERE m.member = ANY (v_members) AND{end}{alone}v_turn := v_turn AND{end}
+        {m.after} = 0 AND {m.ran_at} BETWEEN v_now - 60000 AND v_now
+        AND NOT EXISTS (SELECT 1 FROM {schema}.instances AS i WHERE i.instance_id = {m.instance} OFFSET 0)
+        AND NOT EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = {m.instance} OFFSET 0)
+        AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = {m.instance} OFFSET 0)
+        AND NOT EXISTS (SELECT 1 FROM {schema}.executions AS e WHERE e.instance_id = {m.instance} OFFSET 0)
+        AND NOT EXISTS (SELECT 1 FROM {schema}.history AS h
+                        WHERE h.instance_id = {m.instance} AND h.execution_id = 1 OFFSET 0);
+    {batch}FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_turn[v_one] := true; END LOOP;
+    FOREACH v_one IN ARRAY array_positions(p_kind, {KIND_START}) LOOP v_passed[v_one] := true; END LOOP;{end}
+END IF;
+-- Turns under a lease: each is fenced by it. After the turns ahead and the starts, which must see these leases.
 IF {batch}{KIND_TURN} = ANY (p_kind){end}{alone}v_kind = {KIND_TURN}{end} THEN
     {batch}WITH freed AS ({end}
     DELETE FROM {schema}.instance_locks AS l
@@ -100,10 +124,10 @@ END IF;
 IF {batch}v_wanted > 0{end}{alone}v_turn{end} THEN
     {turn_writes}
 END IF;
--- Outcomes that are stored without a turn.
+-- Outcomes and starts that are stored without a turn.
 IF {batch}cardinality(array_positions(v_passed, true)) > v_wanted{end}{alone}v_passed AND NOT v_turn{end} THEN
     INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins, origin)
-    SELECT {m.instance}, {m.completion}, v_now, v_now, false, {m.secret}
+    SELECT {m.instance}, {m.completion}, v_now, v_now, {m.kind} = {KIND_START}, nullif({m.secret}, '')
     {from m}
     WHERE {m.completion} IS NOT NULL{batch} AND {m.kind} <> {KIND_TURN} AND {passed m} AND NOT {turn m} ORDER BY m.member{end};
 END IF;
@@ -112,7 +136,7 @@ END IF;
 v_seen := greatest(v_now, {schema}.now_ms());
 {batch}RETURN QUERY SELECT m.member,{end}{alone}SELECT 1,{end}
     CASE WHEN NOT {passed m} THEN {COMMIT_REFUSED}
-         WHEN {m.kind} = {KIND_AHEAD} AND NOT {turn m} THEN {COMMIT_QUEUED} ELSE {COMMIT_DONE} END, v_now,
+         WHEN {m.kind} IN ({KIND_AHEAD}, {KIND_START}) AND NOT {turn m} THEN {COMMIT_QUEUED} ELSE {COMMIT_DONE} END, v_now,
     {m.kind} <> {KIND_ACTIVITY} AND EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
                                             WHERE q.instance_id = {m.instance} AND q.visible_at <= v_seen OFFSET 0)
 {batch}, NULL::bigint, NULL::bytea, NULL::text, NULL::text{end}{alone}INTO o_member, o_answer, o_at, o_more{end}

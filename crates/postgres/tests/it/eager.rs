@@ -1,0 +1,119 @@
+//! Eager starts beside other transactions: the start of an instance that another transaction writes about is queued, and waits for
+//! no lock.
+
+use crate::factory::{fresh_config, meddle};
+use crate::line::Line;
+use crate::support::*;
+use outlast_model::WorkItem;
+use outlast_postgres::{ConnectionConfig, PostgresProvider, ProviderConfig};
+use outlast_provider::{
+    Clock, Completion, Provider, ProviderError, StartOutcome, StartPolicy, StartRequest, SystemClock,
+    TurnAhead,
+};
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+
+/// The first turn of an instance, which schedules an activity.
+fn first_turn(instance: &str) -> TurnAhead {
+    let ran_at_ms = SystemClock.now_ms().saturating_sub(1_000);
+    TurnAhead { after_event_id: 0, ran_at_ms, commit: begin(instance, vec![activity(instance, 2)]) }
+}
+
+async fn start_eagerly(store: &PostgresProvider) -> Result<Completion, ProviderError> {
+    tokio::time::timeout(PATIENCE, store.start_with_turn(start("i"), first_turn("i")))
+        .await
+        .expect("it does not wait")
+}
+
+fn starting(store: &Arc<PostgresProvider>) -> JoinHandle<Result<Completion, ProviderError>> {
+    let store = Arc::clone(store);
+    tokio::spawn(async move { start_eagerly(&store).await })
+}
+
+/// Two processes on one schema. `batches_only`: a single commit takes the function for many.
+async fn pair(batches_only: bool) -> (Arc<PostgresProvider>, Arc<PostgresProvider>, String) {
+    let mut config = fresh_config();
+    config.batches_only = batches_only;
+    let schema = config.schema_name.clone().unwrap();
+    let open =
+        async |config: ProviderConfig| Arc::new(PostgresProvider::new_with_config(config).await.unwrap());
+    (open(config.clone()).await, open(config).await, schema)
+}
+
+async fn count(schema: &str, table: &str) -> i64 {
+    let sql = format!("SELECT count(*) FROM {{schema}}.{table} WHERE instance_id = $1");
+    meddle(schema, &sql, "i").await[0].get(0)
+}
+
+#[tokio::test]
+async fn one_of_two_eager_starts_at_once_commits_its_turn() {
+    for batches_only in [false, true] {
+        let (one, other, schema) = pair(batches_only).await;
+        let stop = Stop::in_commit(&schema, "history").await;
+        let first = starting(&one);
+        stop.reached().await;
+        assert_eq!(start_eagerly(&other).await, Ok(Completion::Queued), "{batches_only}");
+        stop.end().await;
+        assert!(matches!(first.await.unwrap(), Ok(Completion::WithTurn { .. })), "{batches_only}");
+        let rows = [count(&schema, "history").await, count(&schema, "worker_queue").await];
+        assert_eq!((rows, count(&schema, "orchestrator_queue").await), ([1, 1], 1), "{batches_only}");
+    }
+}
+
+#[tokio::test]
+async fn an_eager_start_beside_a_start_that_is_not_committed_is_queued() {
+    for batches_only in [false, true] {
+        let (one, other, schema) = pair(batches_only).await;
+        let stop = Stop::in_commit(&schema, "orchestrator_queue").await;
+        let first = tokio::spawn(async move {
+            let policy = StartPolicy::FailIfExists;
+            one.start_orchestration(StartRequest { start: start("i"), delay: None, policy, messages: vec![] })
+                .await
+        });
+        stop.reached().await;
+        let second = starting(&other);
+        stop.reached_by(2).await;
+        stop.end().await;
+        assert_eq!(first.await.unwrap(), Ok(StartOutcome::Started));
+        assert_eq!(second.await.unwrap(), Ok(Completion::Queued), "{batches_only}");
+        assert_eq!((count(&schema, "history").await, count(&schema, "orchestrator_queue").await), (0, 2));
+    }
+}
+
+#[tokio::test]
+async fn no_fetch_leases_an_instance_whose_eager_start_is_not_committed() {
+    for batches_only in [false, true] {
+        let (one, other, schema) = pair(batches_only).await;
+        let stop = Stop::in_commit(&schema, "history").await;
+        let first = starting(&one);
+        stop.reached().await;
+        let raised = WorkItem::ExternalRaised { instance: "i".into(), name: "e".into(), data: String::new() };
+        other.enqueue_for_orchestrator(raised.clone(), None).await.unwrap();
+        let fetched = other.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap();
+        assert!(fetched.is_none(), "its history is not there yet");
+        stop.end().await;
+        assert!(matches!(first.await.unwrap(), Ok(Completion::WithTurn { .. })));
+        let (item, _, attempts) = turn(&*other).await;
+        assert_eq!((item.history.len(), item.messages, attempts), (1, vec![raised], 1), "{batches_only}");
+    }
+}
+
+/// Sent again, the start could find its own instance and be queued.
+#[tokio::test]
+async fn an_eager_start_whose_answer_is_lost_fails_and_is_stored_once() {
+    let line = Line::open().await;
+    let mut config = fresh_config();
+    config.connection = ConnectionConfig::Url(line.url.clone());
+    let schema = config.schema_name.clone().unwrap();
+    let store = PostgresProvider::new_with_config(config).await.unwrap();
+    let stop = Stop::in_commit(&schema, "history").await;
+    let lose = async {
+        stop.reached().await;
+        line.cut();
+        stop.end().await;
+    };
+    let (started, ()) = tokio::join!(start_eagerly(&store), lose);
+    assert!(started.unwrap_err().is_retryable(), "its outcome is unknown");
+    until(&crate::factory::raw().await, &format!("SELECT count(*) = 1 FROM {schema}.history")).await;
+    assert_eq!(count(&schema, "orchestrator_queue").await, 0);
+}
