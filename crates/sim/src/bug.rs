@@ -79,6 +79,8 @@ pub const BUGS: &[Bug] = &[
     Bug::Store(Defect::AttemptBelowZero),
     Bug::Store(Defect::OutcomeOfFirstExecution),
     Bug::Store(Defect::TimerVisibleAtOnce),
+    Bug::Store(Defect::StartTurnIgnoresMessages),
+    Bug::Store(Defect::RefusedStartKeepsTurn),
 ];
 
 impl Bug {

@@ -1,5 +1,6 @@
 //! The clients of a world: they start, send, cancel and wait, and repeat each call until it is acknowledged.
 
+use crate::life::Life;
 use crate::plan::{Action, Root};
 use crate::program::{self, action, action::ActionResult};
 use crate::shared::Shared;
@@ -120,11 +121,49 @@ impl Driver {
 
     /// Performs an action. Every try has its own data, so that a message delivered twice differs from two messages.
     async fn perform(&self, root: &Root, action: &Action, sent: &mut u64) -> Result<(), ClientError> {
-        *sent += 1;
-        if action.perform(&self.client, root, *sent).await? == ActionResult::StartedInstance {
+        let result = loop {
+            *sent += 1;
+            match self.process_for(action) {
+                None => break action.perform(&self.client, root, *sent).await?,
+                // The client ends with its process, and another one repeats the call.
+                Some(process) => match self.perform_in(&process, root, action, *sent).await {
+                    Some(result) => break result?,
+                    None => self.pause().await,
+                },
+            }
+        };
+        if result == ActionResult::StartedInstance {
             let started = self.shared.client_answers().claimed_start(&root.instance);
             self.shared.require(started);
         }
         Ok(())
+    }
+
+    /// The process whose local client performs the action, if one does.
+    fn process_for(&self, action: &Action) -> Option<Arc<Life>> {
+        let may_be_local = self.shared.plan.has_local_clients && action.is_plain_start();
+        let is_local = may_be_local && self.shared.rng().per_mille(700);
+        let up = if is_local { self.shared.lives.up() } else { Vec::new() };
+        if up.is_empty() {
+            return None;
+        }
+        let nth = self.shared.rng().index(up.len());
+        up.into_iter().nth(nth)
+    }
+
+    /// Performs an action in a process; `None` if the process ends first.
+    async fn perform_in(
+        &self,
+        process: &Life,
+        root: &Root,
+        action: &Action,
+        sent: u64,
+    ) -> Option<Result<ActionResult, ClientError>> {
+        let client = Client::new(process.store()).with_codec(program::codec(self.shared.plan.seed));
+        tokio::select! {
+            biased;
+            () = process.ended() => None,
+            result = action.perform(&client, root, sent) => Some(result),
+        }
     }
 }

@@ -48,8 +48,15 @@ pub enum Fault {
 }
 
 /// Calls that a world rarely makes.
-const RARE_CALLS: &[&str] =
-    &["renew_turn", "abandon_turn", "abandon_work", "note_work", "renew_sessions", "clean_sessions"];
+const RARE_CALLS: &[&str] = &[
+    "renew_turn",
+    "abandon_turn",
+    "abandon_work",
+    "note_work",
+    "renew_sessions",
+    "clean_sessions",
+    "start_ahead",
+];
 
 impl Fault {
     /// Faults that are drawn for single calls, with their usual rate in thousandths.

@@ -10,6 +10,7 @@
 //! | world | one simulated deployment, from its start to the end of its last instance |
 //! | node | a process with a runtime; it crashes and starts again |
 //! | life | the time from a start of a node to its next crash or shutdown |
+//! | local client | a client in the process of a node, which starts instances on the store object of the runtime |
 //! | root | an instance that a client starts |
 //! | stray | an instance id that receives messages and is never started |
 //! | disturbance | an event that excuses a node if it loses a lease, such as a stall or a crash |
@@ -31,6 +32,7 @@ mod clock;
 mod effects;
 mod fault;
 mod leases;
+mod life;
 mod mirror;
 mod node;
 mod plan;

@@ -2,6 +2,7 @@
 
 use crate::clock::SkewedClock;
 use crate::fault::Fault;
+use crate::life::Life;
 use crate::plan::UNTIL_HEALED;
 use crate::program;
 use crate::shared::Shared;
@@ -53,18 +54,22 @@ impl Process {
         }
         let mut options = shared.plan.options(self.node, life, Arc::clone(&self.clock) as Arc<dyn Clock>);
         options.pulse = Some(Arc::<PollGate>::clone(&gate) as _);
+        let store = FaultyStore::for_node(shared, self.node, is_old);
         let runtime = Runtime::start_with_options(
-            FaultyStore::for_node(shared, self.node, is_old),
+            Arc::<FaultyStore>::clone(&store),
             program::activities(shared),
             program::orchestrations(is_old),
             options,
         )
         .await;
         shared.note(&self.name, "up");
+        let process = Life::new(store);
+        shared.lives.begin(self.node, &process);
         match self.end_of_life(&gate, is_old).await {
-            LifeEnd::Crash => self.crash(runtime).await,
-            LifeEnd::Shutdown(grace_ms) => self.shut_down(&gate, runtime, grace_ms).await,
+            LifeEnd::Crash => self.crash(&process, runtime).await,
+            LifeEnd::Shutdown(grace_ms) => self.shut_down(&gate, &process, runtime, grace_ms).await,
         }
+        process.end();
         shared.note(&self.name, &format!("down after {} polls", gate.polls()));
     }
 
@@ -167,7 +172,8 @@ impl Process {
         self.clock.jump(ms);
     }
 
-    async fn crash(&self, runtime: Arc<Runtime>) {
+    async fn crash(&self, process: &Life, runtime: Arc<Runtime>) {
+        process.end();
         self.shared.note(&self.name, "crash");
         self.shared.disturb(self.node);
         runtime.shutdown(Some(0)).await;
@@ -182,7 +188,7 @@ impl Process {
     }
 
     /// Shuts the runtime down; a crash may interrupt that.
-    async fn shut_down(&self, gate: &PollGate, runtime: Arc<Runtime>, grace_ms: u64) {
+    async fn shut_down(&self, gate: &PollGate, process: &Life, runtime: Arc<Runtime>, grace_ms: u64) {
         let (shared, name) = (&self.shared, &self.name);
         shared.note(name, &format!("shutdown within {grace_ms} ms"));
         shared.drain(self.node, true);
@@ -195,10 +201,10 @@ impl Process {
         };
         tokio::select! {
             biased;
-            () = shared.kill[self.node].notified() => self.crash(Arc::clone(&runtime)).await,
+            () = shared.kill[self.node].notified() => self.crash(process, Arc::clone(&runtime)).await,
             () = gate.reached_last_poll.notified() => {
                 shared.tally().happened(Fault::CrashAtPoll);
-                self.crash(Arc::clone(&runtime)).await;
+                self.crash(process, Arc::clone(&runtime)).await;
             }
             () = Arc::clone(&runtime).shutdown(Some(grace_ms)) => {
                 let took = shared.now_ms() - began;

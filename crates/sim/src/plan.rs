@@ -55,6 +55,8 @@ pub(crate) struct Plan {
     pub(crate) max_attempts: u32,
     /// Times at which messages are sent to instances that are never started.
     pub(crate) stray_times_ms: Vec<u64>,
+    /// Whether most roots are started by local clients. Such a client starts an instance with its first turn where it can.
+    pub(crate) has_local_clients: bool,
     pub(crate) roots: Vec<Root>,
     /// In a sweep: the one fault of this run, in place of all other faults.
     pub(crate) probe: Option<Arc<SweepProbe>>,
@@ -103,7 +105,10 @@ impl Plan {
             _ => StoreKind::SqliteFile,
         };
         let statement_faults = rng.pick(&[0, 10, 40]);
-        Self {
+        // A stream of its own, so that earlier seeds keep their worlds.
+        let mut local = Rng::stream(seed, "local clients");
+        let has_local_clients = local.per_mille(400);
+        let mut plan = Self {
             seed,
             store,
             nodes: rng.pick(&[1, 2, 2, 2, 3, 4]),
@@ -124,9 +129,16 @@ impl Plan {
             lease_ms: rng.pick(&[300, 1_000, 2_000, 5_000]),
             max_attempts: if rng.per_mille(150) { 10 } else { NEVER_POISON },
             stray_times_ms: (0..rng.below(3)).map(|_| rng.below(safety_ms)).collect(),
+            has_local_clients,
             roots: (0..rng.between(3, 6)).map(|nth| root(&mut rng, nth, safety_ms)).collect(),
             probe: None,
+        };
+        if has_local_clients {
+            for root in plan.roots.iter_mut().filter(|_| local.per_mille(500)) {
+                root.start_twice();
+            }
         }
+        plan
     }
 
     /// This plan without the faults and roots of `cut`.
@@ -164,7 +176,7 @@ impl Plan {
             .map(|(fault, mean)| format!("{} every {mean} ms", fault.name()));
         let faults: Vec<String> = call_fault_rates.chain(every).collect();
         format!(
-            "{:?}, {} nodes, faults: [{}], statements {}/10000, latency <= {} ms, lease {} ms, {} roots, attempts {}",
+            "{:?}, {} nodes, faults: [{}], statements {}/10000, latency <= {} ms, lease {} ms, {} roots{}, attempts {}",
             self.store,
             self.nodes,
             faults.join(", "),
@@ -172,6 +184,7 @@ impl Plan {
             self.latency_ms,
             self.lease_ms,
             self.roots.len(),
+            if self.has_local_clients { " of local clients" } else { "" },
             self.max_attempts
         )
     }

@@ -9,6 +9,7 @@ use crate::check::ClientAnswers;
 use crate::clock::{EPOCH_MS, SkewedClock};
 use crate::effects::Effects;
 use crate::fault::Fault;
+use crate::life::Lives;
 use crate::plan::Plan;
 use crate::tally::Tally;
 use crate::trace::Trace;
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     /// Notified when a fault of a call crashes this node.
     pub(crate) kill: Vec<Notify>,
     nodes: Vec<Node>,
+    /// The processes that local clients live in.
+    pub(crate) lives: Lives,
     /// Disturbances of all nodes at once.
     disturbances: AtomicU64,
     healed: AtomicBool,
@@ -81,6 +84,7 @@ impl Shared {
             old_orchestrations: crate::program::orchestrations(true),
             kill: (0..plan.nodes).map(|_| Notify::new()).collect(),
             nodes: (0..plan.nodes).map(|_| Node::default()).collect(),
+            lives: Lives::default(),
             disturbances: AtomicU64::new(0),
             healed: AtomicBool::new(false),
             healing: Notify::new(),

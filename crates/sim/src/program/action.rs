@@ -17,6 +17,16 @@ pub(crate) struct Root {
     pub(crate) actions_after_end: Vec<Action>,
 }
 
+impl Root {
+    /// Has the client start the instance twice if it uses the call that succeeds for an instance that exists: the first start may
+    /// still be in the queue when the second one comes.
+    pub(crate) fn start_twice(&mut self) {
+        if let Some(nth) = self.actions.iter().position(|(_, action)| action.is_plain_start()) {
+            self.actions.insert(nth, self.actions[nth].clone());
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     Start,
@@ -79,6 +89,14 @@ fn is_typed(name: &str) -> bool {
 }
 
 impl Action {
+    /// Whether the action is a start that succeeds for an instance that exists.
+    pub(crate) fn is_plain_start(&self) -> bool {
+        matches!(
+            self,
+            Self::Start | Self::StartTyped | Self::StartVersioned(_) | Self::StartVersionedTyped(_)
+        )
+    }
+
     fn is_start(&self) -> bool {
         matches!(
             self,

@@ -121,7 +121,7 @@ impl FaultyStore {
     }
 
     /// Records the comparison of a turn with the same turn from a cold start.
-    fn compared(&self, instance: &str, execution_id: u64, compared: Option<Result<(), String>>) {
+    pub(super) fn compared(&self, instance: &str, execution_id: u64, compared: Option<Result<(), String>>) {
         let Some(compared) = compared else { return };
         self.shared.tally().turns_compared += 1;
         self.shared.require(compared.map_err(|difference| {

@@ -4,6 +4,7 @@
 mod commits;
 mod record;
 mod sabotage;
+mod starts;
 
 use crate::accepted::Turn;
 use crate::bug::Bug;
@@ -435,6 +436,10 @@ impl Provider for FaultyStore {
         };
         let show = |outcome: &StartOutcome| Some(format!("{outcome:?}"));
         self.shared.call(&self.caller, self.begin_call("start", detail), show, call).await
+    }
+
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<Completion, ProviderError> {
+        self.start_ahead(start, turn).await
     }
 
     async fn get_custom_status(

@@ -48,6 +48,7 @@ pub(super) fn run_script(
         lease_ms: LEASE_MS,
         max_attempts: NEVER_POISON,
         stray_times_ms: Vec::new(),
+        has_local_clients: false,
         roots: vec![script.root.clone()],
         probe: Some(Arc::clone(&probe)),
     };
