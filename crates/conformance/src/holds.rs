@@ -307,6 +307,8 @@ pub async fn instances_are_held_once_and_listed(factory: &dyn ProviderFactory) {
     assert_eq!(hold(provider, "unknown").await, HoldOutcome::NotFound);
     enqueue(provider, raised("orphan", "early", "")).await;
     assert_eq!(hold(provider, "orphan").await, HoldOutcome::NotFound, "a message is no instance");
+    enqueue(provider, cancel("orphan")).await;
+    assert_eq!(hold(provider, "orphan").await, HoldOutcome::NotFound, "a request to cancel is no instance");
     assert_eq!(release(provider, "unknown").await, ReleaseOutcome::NotHeld);
     assert_eq!(hold(provider, "a").await, HoldOutcome::Held);
     assert_eq!(hold(provider, "b").await, HoldOutcome::Held);

@@ -31,14 +31,12 @@ pub(crate) fn instance(tx: &mut Transaction<'_>, wanted: &HoldInstance) -> Resul
     match state {
         Some((true, ..)) => return Ok(HoldOutcome::AlreadyHeld),
         Some((_, true, _)) => return Ok(HoldOutcome::Ended),
-        Some(_) if is_cancelled(tx.db, instance)? => return Ok(HoldOutcome::Cancelled),
+        _ if !is_taken(tx, instance)? => return Ok(HoldOutcome::NotFound),
+        _ if is_cancelled(tx.db, instance)? => return Ok(HoldOutcome::Cancelled),
         Some((.., Some(until))) => {
             return Ok(HoldOutcome::InTurn { locked_until_ms: u64::try_from(until).unwrap_or(0) });
         }
         Some((.., None)) | None => {}
-    }
-    if !is_taken(tx, instance)? {
-        return Ok(HoldOutcome::NotFound);
     }
     tx.db.run(sql::END_LEASE, (instance, now))?;
     place(tx, instance, hold)?;

@@ -25,15 +25,15 @@ BEGIN
     o_answer := CASE
         WHEN EXISTS (SELECT 1 FROM {schema}.holds AS h WHERE h.instance_id = p_instance) THEN {HOLD_ALREADY}
         WHEN v_ended THEN {HOLD_ENDED}
-        WHEN EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
-                     WHERE q.instance_id = p_instance AND starts_with(q.work_item, '{"CancelInstance"')) THEN {HOLD_CANCELLED}
-        WHEN v_token <> '' AND v_until > v_now THEN {HOLD_IN_TURN}
         WHEN v_current IS NULL
             AND NOT EXISTS (SELECT 1 FROM {schema}.executions AS e WHERE e.instance_id = p_instance)
             AND NOT EXISTS (SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = p_instance AND h.execution_id = 1)
             AND NOT EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
                             WHERE q.instance_id || '' = p_instance AND q.begins AND {schema}.is_item_1(q.work_item))
             THEN {HOLD_NOT_FOUND}
+        WHEN EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
+                     WHERE q.instance_id = p_instance AND starts_with(q.work_item, '{"CancelInstance"')) THEN {HOLD_CANCELLED}
+        WHEN v_token <> '' AND v_until > v_now THEN {HOLD_IN_TURN}
         ELSE {HOLD_DONE} END;
     o_until := CASE WHEN o_answer = {HOLD_IN_TURN} THEN v_until END;
     IF o_answer = {HOLD_DONE} THEN
