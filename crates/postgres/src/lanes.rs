@@ -16,7 +16,7 @@ use crate::contain::contained;
 use crate::db::{self, Param};
 use crate::failed::{Failed, fail};
 use crate::in_doubt::{LeasesInDoubt, give_back};
-use crate::notify::named_in_notification;
+use crate::notify::{Wants, named_in_notification};
 use crate::queue::PerQueue;
 use crate::scheduler::{Next, Scheduler};
 use crate::serve::finish;
@@ -194,10 +194,12 @@ impl Attempt {
     async fn run(&mut self, shared: &Shared, transaction: &Transaction) -> Result<Done, PostgresError> {
         let (db, batch) = (&shared.db, &transaction.batch);
         let Self { secrets, closer, in_doubt } = self;
+        // First, because a new connection takes its time, in which a process may register for notifications of this commit.
+        let client = db.lane().await?;
+        let notifies = transaction.notifies.or(shared.scheduler().notifies(transaction.frees));
         *secrets = poll_secrets(shared, transaction);
         shared.fault(Step::Encode, || batch.all_subjects());
-        let parameters = Parameters::of(shared, transaction, secrets)?;
-        let client = db.lane().await?;
+        let parameters = Parameters::of(shared, transaction, notifies, secrets)?;
         *closer = Some(client.closer());
         let mut calls = parameters.calls(&db.statements);
         let answers =
@@ -250,7 +252,7 @@ struct Parameters<'a> {
     /// The channel and the sender of the notification.
     channel: String,
     sender: &'a String,
-    notified_queues: &'a PerQueue<bool>,
+    notified_queues: PerQueue<bool>,
     /// Ended instances that other processes are notified of.
     notified_ends: Vec<String>,
 }
@@ -259,9 +261,10 @@ impl<'a> Parameters<'a> {
     fn of(
         shared: &'a Shared,
         transaction: &'a Transaction,
+        notifies: Wants,
         secrets: &'a PollSecrets,
     ) -> Result<Self, PostgresError> {
-        let Transaction { batch, polls, hand_offs, notifies, asks_next_due, .. } = transaction;
+        let Transaction { batch, polls, hand_offs, asks_next_due, .. } = transaction;
         let turn_polls = polls.turns.groups.iter().zip(&secrets.turns);
         let activity_polls = polls.activities.groups.iter().zip(&secrets.activities);
         let leases_one = hand_offs.activities.hand_offs.is_empty() || batch.scheduled().count() == 1;
@@ -291,7 +294,7 @@ impl<'a> Parameters<'a> {
             },
             channel: shared.db.schema.channel(),
             sender: &shared.id,
-            notified_queues: &notifies.queues,
+            notified_queues: notifies.queues,
             notified_ends: if notifies.watches { named_in_notification(ended) } else { Vec::new() },
         })
     }

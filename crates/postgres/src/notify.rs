@@ -47,7 +47,7 @@ pub(crate) struct Wants {
 impl Wants {
     pub(crate) const EVERYTHING: Self = Self { queues: PerQueue::BOTH, watches: true };
 
-    fn or(self, other: Self) -> Self {
+    pub(crate) fn or(self, other: Self) -> Self {
         Self { queues: self.queues.or(other.queues), watches: self.watches || other.watches }
     }
 }

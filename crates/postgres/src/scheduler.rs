@@ -358,7 +358,7 @@ impl Scheduler {
     }
 
     /// What other processes are notified of by a transaction that frees items of these queues.
-    fn notifies(&self, frees: PerQueue<bool>) -> Wants {
+    pub(crate) fn notifies(&self, frees: PerQueue<bool>) -> Wants {
         let others = self.others.unwrap_or(Wants::EVERYTHING);
         Wants { queues: others.queues.and(frees), ..others }
     }

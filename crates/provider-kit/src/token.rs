@@ -33,7 +33,7 @@ impl Owner {
         i64::from_be_bytes(self.0)
     }
 
-    /// The owner that [`Self::to_string`] wrote; `None` for another text.
+    /// The owner that `to_string` wrote; `None` for another text.
     pub fn parse(text: &str) -> Option<Self> {
         let number = u64::from_str_radix(text, 16).ok().map(|number| Self(number.to_be_bytes()))?;
         (number.to_string() == text).then_some(number)

@@ -1,8 +1,9 @@
 //! Notifications between processes, played by store objects on one schema.
 
 use crate::factory::{fresh_config, fresh_name, raw};
+use crate::line::{Flow, Flows, Line};
 use crate::support::*;
-use outlast_postgres::{PostgresProvider, ProviderConfig};
+use outlast_postgres::{ConnectionConfig, PostgresProvider, ProviderConfig};
 use outlast_provider::{Interest, Provider};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +44,21 @@ async fn parked(store: &Arc<PostgresProvider>, schema: &str, column: &str) -> Jo
     });
     until(&raw().await, &format!("SELECT coalesce(bool_or({column}), false) FROM {schema}.listeners")).await;
     fetch
+}
+
+/// The fetch is registered after the commit was put together, and long before it is sent.
+#[tokio::test]
+async fn commit_on_a_slow_new_connection_notifies_a_fetch_that_came_meanwhile() {
+    let line = Line::open().await;
+    let config = deaf_to_time("slow");
+    let schema = config.schema_name.clone().unwrap();
+    let there = open(&config).await;
+    let mut through_the_line = config.clone();
+    through_the_line.connection = ConnectionConfig::Url(line.url.clone());
+    let here = open(&through_the_line).await;
+    line.set_fresh(Some(Flows { up: Flow::Delay(Duration::from_millis(300)), down: Flow::Pass }));
+    let ((), waiting) = tokio::join!(enqueue(&*here, "i"), parked(&there, &schema, "turns"));
+    waiting.await.unwrap();
 }
 
 #[tokio::test]
