@@ -53,9 +53,13 @@ async fn commit_on_a_slow_new_connection_notifies_a_fetch_that_came_meanwhile() 
     let config = deaf_to_time("slow");
     let schema = config.schema_name.clone().unwrap();
     let there = open(&config).await;
-    let mut through_the_line = config.clone();
+    let mut through_the_line = config.clone().application_name("slow line");
     through_the_line.connection = ConnectionConfig::Url(line.url.clone());
     let here = open(&through_the_line).await;
+    // Until its listener has read the registrations, a process notifies the others of every commit.
+    let has_listener = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE application_name = 'slow line'
+                        AND state = 'idle' AND query LIKE '%.listeners%')";
+    until(&raw().await, has_listener).await;
     line.set_fresh(Some(Flows { up: Flow::Delay(Duration::from_millis(300)), down: Flow::Pass }));
     let ((), waiting) = tokio::join!(enqueue(&*here, "i"), parked(&there, &schema, "turns"));
     waiting.await.unwrap();
