@@ -14,6 +14,7 @@
 mod diff;
 mod open;
 mod operations;
+mod payload;
 mod state;
 mod steps;
 mod time;
@@ -23,6 +24,7 @@ mod why;
 
 pub use diff::{Comparison, Diff, DiffRow, EventLine, diff};
 pub use open::{OpenOperation, Operation, open_operations};
+pub use payload::is_without_payload;
 pub use state::{State, state_at};
 pub use time::{moment, span};
 pub use timeline::{Gap, Span, SpanKind, SpanStatus, Timeline, TimelineOptions, Try, timeline};

@@ -5,27 +5,9 @@ use super::execution;
 use crate::failure::Failure;
 use crate::output::{plain, print, table};
 use crate::store::{self, Intent};
-use outlast::lens::moment;
+use outlast::lens::{is_without_payload, moment};
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-/// The fields of events that are not payloads. An allow-list: a field that a later version adds is not shown.
-const SHOWN: &[&str] = &[
-    "event_id",
-    "source_event_id",
-    "timestamp_ms",
-    "type",
-    "name",
-    "version",
-    "instance",
-    "parent_instance",
-    "parent_id",
-    "parent_execution_id",
-    "session_id",
-    "tag",
-    "fire_at_ms",
-    "key",
-];
 
 /// Fields that have their own columns, or are shown above.
 const APART: &[&str] = &[
@@ -51,7 +33,7 @@ pub(super) async fn run(args: HistoryArgs) -> Result<(), Failure> {
 fn visible(event: &outlast::Event, payloads: bool) -> Result<Map<String, Value>, Failure> {
     match serde_json::to_value(event) {
         Ok(Value::Object(mut fields)) => {
-            fields.retain(|name, _| payloads || SHOWN.contains(&name.as_str()));
+            fields.retain(|name, _| payloads || is_without_payload(name));
             Ok(fields)
         }
         _ => Err(Failure::new(format!("event {} cannot be shown as JSON", event.event_id))),

@@ -3,22 +3,11 @@
 use super::{History, rfc3339};
 use crate::problem::{Code, Problem};
 use outlast::Event;
+use outlast::lens::is_without_payload;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// The fields of events that are not payloads. An allow-list: a field that a later version adds is not shown.
-const SHOWN: &[&str] = &[
-    "version",
-    "instance",
-    "parent_instance",
-    "parent_id",
-    "parent_execution_id",
-    "session_id",
-    "tag",
-    "fire_at_ms",
-    "key",
-];
 /// Fields of [`EventView`] itself, and of the page.
 const APART: &[&str] = &[
     "event_id",
@@ -85,9 +74,7 @@ impl EventView {
         };
         let (kind, name) = (text(fields.remove("type")).unwrap_or_default(), text(fields.remove("name")));
         fields.retain(|field, value| {
-            !value.is_null()
-                && !APART.contains(&field.as_str())
-                && (payloads || SHOWN.contains(&field.as_str()))
+            !value.is_null() && !APART.contains(&field.as_str()) && (payloads || is_without_payload(field))
         });
         let mut cut = Vec::new();
         for (field, value) in &mut fields {
