@@ -1,7 +1,7 @@
 //! Checks the facade with each feature alone, the examples with their required features, and each library alone.
 //!
 //! A build of the workspace unifies features: a crate that does not declare a feature it uses compiles there, but not
-//! alone.
+//! alone. Other suites build the programs of [`BUILT_ALONE`] alone.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +11,8 @@ use super::{Outcome, Tally};
 use crate::metadata::{self, Package};
 
 const FACADE: &str = "outlast";
+/// The packages of the programs that the suites `build` and `sim` build alone.
+const BUILT_ALONE: [&str; 2] = ["outlast-chaos", "outlast-sim"];
 
 pub(super) fn run() -> Result<Outcome, String> {
     let mut tally = Tally::default();
@@ -31,6 +33,7 @@ fn combinations(packages: &[Package]) -> Result<Vec<Vec<String>>, String> {
     all.extend(facade.features.iter().map(|f| check(FACADE, &["--no-default-features", "--features", f])));
     all.push(check(FACADE, &["--all-features"]));
     let libraries = packages.iter().filter(|package| package.is_library && package.name != FACADE);
+    let libraries = libraries.filter(|package| !BUILT_ALONE.contains(&package.name.as_str()));
     all.extend(libraries.map(|library| check(&library.name, &["--no-default-features"])));
     all.extend(packages.iter().flat_map(examples));
     Ok(all)
@@ -67,6 +70,7 @@ mod tests {
             facade,
             package("outlast-macros", true, &[]),
             package("outlast-model", true, &["extra"]),
+            package("outlast-sim", true, &[]),
             package("xtask", false, &[]),
         ];
         let calls: Vec<String> = combinations(&packages).unwrap().iter().map(|call| call.join(" ")).collect();

@@ -18,7 +18,7 @@ use crate::notify::{Forward, Hops};
 use crate::queue::PerQueue;
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -114,7 +114,8 @@ struct Process {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
-    processes: Vec<Process>,
+    /// A step copies the process that it changes only.
+    processes: Vec<Arc<Process>>,
     /// The number of fetchable items of each kind.
     items: [u8; KINDS],
     /// Notifications on their way: receiver and hops.
@@ -194,7 +195,7 @@ impl Model for Processes {
 
     fn init_states(&self) -> Vec<State> {
         vec![State {
-            processes: vec![Process::default(); self.roles.len()],
+            processes: vec![Arc::default(); self.roles.len()],
             items: [0; KINDS],
             notifications: BTreeSet::new(),
             mishaps: self.mishaps,
@@ -244,8 +245,19 @@ impl Model for Processes {
                 let to = if eligible.is_empty() { vec![None] } else { eligible };
                 steps.extend(to.into_iter().map(|to| Step::Forward { process, to }));
             }
-            steps.extend([Step::Register(process), Step::AllHeard(process), Step::Unregister(process)]);
-            steps.extend((0..self.roles.len()).map(|other| Step::Hear { process, other }));
+            // A step that changes nothing would cost a copy of the state.
+            if own.asks_for_more_kinds() {
+                steps.push(Step::Register(process));
+            }
+            if own.polls_when_heard && own.unheard.is_empty() {
+                steps.push(Step::AllHeard(process));
+            }
+            if own.may_unregister() {
+                steps.push(Step::Unregister(process));
+            }
+            let is_unheard = |other: &usize| state.processes[*other].unheard.contains(&process);
+            let unheard = (0..self.roles.len()).filter(is_unheard);
+            steps.extend(unheard.map(|other| Step::Hear { process, other }));
         }
         steps.extend(
             state
@@ -259,7 +271,7 @@ impl Model for Processes {
         let mut state = last.clone();
         match step {
             Step::Fetch(process) => {
-                let own = &mut state.processes[process];
+                let own = state.process(process);
                 let ask = KindAsk(self.roles[process].fetches[own.fetched]);
                 own.fetched += 1;
                 let caller = ModelCaller { is_gone: false };
@@ -267,47 +279,45 @@ impl Model for Processes {
             }
             Step::Leave { process, fetch } => {
                 state.mishaps -= 1;
-                state.processes[process].parked.fetches[fetch].caller.is_gone = true;
+                state.process(process).parked.fetches[fetch].caller.is_gone = true;
             }
             Step::Send { process, commits } => {
-                let own = &mut state.processes[process];
+                let own = state.process(process);
                 let brings = commits.then(|| self.roles[process].commits[own.committed]);
                 own.committed += usize::from(commits);
                 self.send(own, brings);
             }
             Step::Execute { process, sent, is_handed_off, notified } => {
-                let transaction = &mut state.processes[process].sent[sent];
+                let transaction = &mut Arc::make_mut(&mut state.processes[process]).sent[sent];
                 execute(transaction, &mut state.items, is_handed_off);
                 state.notifications.extend(notified.map(|to| (to, 0)));
             }
             Step::Fail { process, sent } => {
                 state.mishaps -= 1;
-                self.fail(&mut state.processes[process], sent);
+                self.fail(state.process(process), sent);
             }
             // As `Scheduler::on_polls_ended`.
             Step::End { process, sent } => {
-                let own = &mut state.processes[process];
+                let own = state.process(process);
                 own.sent[sent].has_ended = true;
                 own.parked.on_poll_ended();
             }
-            Step::Finish { process, sent } => self.finish(&mut state.processes[process], sent),
+            Step::Finish { process, sent } => self.finish(state.process(process), sent),
             Step::Notified { process, hops } => {
                 state.notifications.remove(&(process, hops));
-                let own = &mut state.processes[process];
+                let own = state.process(process);
                 let unusable = own.parked.on_notification(hops);
                 forward(own, unusable);
             }
             Step::Forward { process, to } => {
-                let own = std::mem::take(&mut state.processes[process].forward);
+                let own = std::mem::take(&mut state.process(process).forward);
                 state.notifications.extend(to.map(|to| (to, own.hops.min(MOST_HOPS))));
             }
-            Step::Register(process) => self.register(&mut state, process)?,
+            Step::Register(process) => self.register(&mut state, process),
             Step::Hear { process, other } => {
                 let is_registered = !state.processes[other].registered.is_empty();
-                if !state.processes[other].unheard.remove(&process) {
-                    return None;
-                }
-                let known = &mut state.processes[process].known;
+                state.process(other).unheard.remove(&process);
+                let known = &mut state.process(process).known;
                 let _ = if is_registered { known.insert(other) } else { known.remove(&other) };
             }
             Step::AllHeard(process) => {
@@ -316,19 +326,14 @@ impl Model for Processes {
                 if last.processes.iter().flat_map(|other| &other.sent).any(is_unnotified) {
                     return None;
                 }
-                let own = &mut state.processes[process];
-                if !own.unheard.is_empty() || !std::mem::take(&mut own.polls_when_heard) {
-                    return None;
-                }
+                let own = state.process(process);
+                own.polls_when_heard = false;
                 if self.bug != Some(Bug::NoPollWhenHeard) {
                     own.parked.schedule_poll(Reason::RemoteChange, When::Now);
                 }
             }
             Step::Unregister(process) => {
-                let own = &mut state.processes[process];
-                if own.registered.is_empty() || !own.parked.fetches.is_empty() || !own.unheard.is_empty() {
-                    return None;
-                }
+                let own = state.process(process);
                 own.registered.clear();
                 own.polls_when_heard = false;
                 own.unheard = self.committers(process);
@@ -351,7 +356,7 @@ impl Model for Processes {
                 state.notifications.iter().any(|(_, hops)| *hops > 0)
             }),
             Property::sometimes("a change comes while a poll runs", |_, state: &State| {
-                let missed = |process: &Process| {
+                let missed = |process: &Arc<Process>| {
                     process
                         .sent
                         .iter()
@@ -367,8 +372,12 @@ impl Model for Processes {
 }
 
 /// Of the counts of changes only matters whether a change came after a transaction was sent.
-fn normalise(process: &mut Process) {
+fn normalise(process: &mut Arc<Process>) {
     let now = process.parked.changes;
+    if now == 1 {
+        return;
+    }
+    let process = Arc::make_mut(process);
     process.sent.iter_mut().for_each(|sent| sent.changes = u64::from(sent.changes == now));
     process.parked.changes = 1;
 }
@@ -489,12 +498,9 @@ impl Processes {
     }
 
     /// As the loop of the listener.
-    fn register(&self, state: &mut State, process: usize) -> Option<()> {
-        let own = &mut state.processes[process];
+    fn register(&self, state: &mut State, process: usize) {
+        let own = state.process(process);
         let kinds: BTreeSet<Kind> = own.parked.asks().map(|ask| ask.0).collect();
-        if kinds.is_subset(&own.registered) {
-            return None;
-        }
         let is_first = own.registered.is_empty();
         own.registered.extend(kinds);
         if is_first {
@@ -502,7 +508,6 @@ impl Processes {
             own.polls_when_heard = true;
         }
         own.parked.schedule_poll(Reason::RemoteChange, When::Now);
-        Some(())
     }
 }
 
@@ -512,14 +517,26 @@ impl Process {
         self.parked.running > 0 || !self.parked.clone().start_poll(false, 1).is_empty()
     }
 
+    /// Whether fetches are parked for kinds that the process is not registered for.
+    fn asks_for_more_kinds(&self) -> bool {
+        self.parked.asks().any(|ask| !self.registered.contains(&ask.0))
+    }
+
+    fn may_unregister(&self) -> bool {
+        !self.registered.is_empty() && self.parked.fetches.is_empty() && self.unheard.is_empty()
+    }
+
     /// Whether the listener has something to do.
     fn registers(&self) -> bool {
-        let has_more_kinds = self.parked.asks().any(|ask| !self.registered.contains(&ask.0));
-        has_more_kinds || (self.polls_when_heard && !self.parked.fetches.is_empty())
+        self.asks_for_more_kinds() || (self.polls_when_heard && !self.parked.fetches.is_empty())
     }
 }
 
 impl State {
+    fn process(&mut self, process: usize) -> &mut Process {
+        Arc::make_mut(&mut self.processes[process])
+    }
+
     fn answers(&self) -> impl Iterator<Item = &Answer> {
         self.processes.iter().flat_map(|process| &process.sent).filter_map(|sent| sent.answer.as_ref())
     }
@@ -540,7 +557,7 @@ impl State {
     /// Whether an item stays although a parked fetch could have it.
     fn has_lost_wake_up(&self) -> bool {
         let waits = |fetch: &ModelFetch| !fetch.caller.is_gone && self.items[fetch.ask.0] > 0;
-        !self.is_busy() && self.processes.iter().any(|process| process.parked.fetches.iter().any(waits))
+        self.processes.iter().any(|process| process.parked.fetches.iter().any(waits)) && !self.is_busy()
     }
 }
 
