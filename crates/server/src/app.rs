@@ -1,5 +1,6 @@
 //! The state that all requests share.
 
+use crate::access::Buckets;
 use crate::options::Options;
 use crate::problem::{Code, Problem};
 use outlast::Client;
@@ -16,6 +17,7 @@ pub(crate) struct App {
     pub(crate) client: Client,
     pub(crate) options: Options,
     pub(crate) requests: Semaphore,
+    pub(crate) rates: Buckets,
     streams: Arc<Semaphore>,
     totals: Mutex<Option<Totals>>,
 }
@@ -34,6 +36,7 @@ impl App {
         Arc::new(Self {
             client,
             requests: Semaphore::new(options.requests),
+            rates: Buckets::new(options.request_rate, options.request_burst),
             streams: Arc::new(Semaphore::new(options.streams)),
             totals: Mutex::new(None),
             options,
@@ -44,7 +47,7 @@ impl App {
     pub(crate) fn stream_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
         let permit = Arc::clone(&self.streams).try_acquire_owned();
         permit.map_err(|_| {
-            Problem::new(Code::BUSY, "the server has as many streams and waits as it may: try again later")
+            Problem::later(Code::BUSY, "the server has as many streams and waits as it may: try again later", 1)
         })
     }
 

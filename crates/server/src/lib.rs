@@ -28,6 +28,7 @@
 mod access;
 mod api;
 mod app;
+mod connection;
 mod extract;
 mod link;
 mod openapi;

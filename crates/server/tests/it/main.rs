@@ -6,6 +6,7 @@ mod access;
 mod client;
 mod history;
 mod kit;
+mod limits;
 mod operate;
 mod pages;
 mod stream;
