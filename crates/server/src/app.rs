@@ -1,6 +1,7 @@
 //! The state that all requests share.
 
 use crate::access::Buckets;
+use crate::api::StoreMarks;
 use crate::options::Options;
 use crate::problem::{Code, Problem};
 use outlast::Client;
@@ -20,6 +21,7 @@ pub(crate) struct App {
     pub(crate) rates: Buckets,
     streams: Arc<Semaphore>,
     totals: Mutex<Option<Totals>>,
+    pub(crate) marks: StoreMarks,
 }
 
 /// The totals of the store, and the time of their read.
@@ -39,6 +41,7 @@ impl App {
             rates: Buckets::new(options.request_rate, options.request_burst),
             streams: Arc::new(Semaphore::new(options.streams)),
             totals: Mutex::new(None),
+            marks: StoreMarks::default(),
             options,
         })
     }

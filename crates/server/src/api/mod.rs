@@ -15,6 +15,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::Value;
+pub(crate) use stream::StoreMarks;
 
 /// The parameter with which a request asks for payloads.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -85,10 +86,13 @@ pub(crate) fn add(routes: Routes) -> Routes {
             Some(Scope::Read),
             About {
                 summary: "Server-sent events that say what has changed; they carry no data",
-                params: &[(
-                    "instance",
-                    "watches this instance; without it, the newest instances and the queues",
-                )],
+                params: &[
+                    (
+                        "instance",
+                        "watches this instance; up to 16 times. Without it, the stream watches the newest instances and the queues",
+                    ),
+                    ("store", "true watches the newest instances and the queues too"),
+                ],
                 ..About::default()
             },
             stream::stream,

@@ -53,8 +53,10 @@ struct Frame {
     theme: &'static str,
     /// The command that shows the same.
     command: String,
-    /// Whether the page reads itself again.
-    live: bool,
+    /// The hint of the stream after which the page reads itself again; empty if the page does not change.
+    live: &'static str,
+    /// The instance of the hint `instance`.
+    watched: String,
 }
 
 impl Frame {
@@ -79,7 +81,8 @@ impl Frame {
                 _ => "",
             },
             command: String::new(),
-            live: false,
+            live: "",
+            watched: String::new(),
         }
     }
 
@@ -87,8 +90,12 @@ impl Frame {
         Self { command: format!("outlast {}", command.into()), ..self }
     }
 
-    fn live(self) -> Self {
-        Self { live: true, ..self }
+    fn live(self, hint: &'static str) -> Self {
+        Self { live: hint, ..self }
+    }
+
+    fn live_instance(self, id: &str) -> Self {
+        Self { watched: id.to_string(), ..self.live("instance") }
     }
 
     /// The frame of a page for callers without a token.
