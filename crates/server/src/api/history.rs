@@ -22,8 +22,8 @@ pub(super) async fn events(
     Params(asked): Params<Asked>,
 ) -> Result<Json<EventPage>, Problem> {
     let payloads = asked.granted(&caller)?;
-    let history = view::history(&app.client, &id, execution).await?;
-    view::events(&id, &history, &query, payloads).map(Json)
+    let found = view::execution(&app.client, &id, execution).await?;
+    view::events(&app.client, &id, found.execution, &query, payloads).await.map(Json)
 }
 
 #[derive(Deserialize)]
@@ -68,8 +68,8 @@ pub(super) async fn payloads(
 ) -> Result<Response, Problem> {
     let event = segments.get("event").and_then(|event| event.parse().ok());
     let event = event.ok_or_else(|| Problem::invalid("the event is a number"))?;
-    let history = view::history(&app.client, &id, execution).await?;
-    let found = view::payloads(&id, &history, event)?;
+    let execution = view::execution(&app.client, &id, execution).await?.execution;
+    let found = view::payloads(&app.client, &id, execution, event).await?;
     let name = format!("attachment; filename=\"event-{event}.json\"");
     Ok(([(CONTENT_DISPOSITION, name)], Json(found)).into_response())
 }

@@ -73,7 +73,7 @@ impl Server {
         Self::on(Arc::new(SqliteProvider::new(&url, None).await.unwrap()), options, folder).await
     }
 
-    async fn on(store: Arc<dyn Provider>, options: Options, folder: tempfile::TempDir) -> Self {
+    pub(crate) async fn on(store: Arc<dyn Provider>, options: Options, folder: tempfile::TempDir) -> Self {
         let module = outlast::module![charge, order];
         let runtime = Runtime::builder().store(store.clone()).register(module).start().await.unwrap();
         let client = Client::new(store);
