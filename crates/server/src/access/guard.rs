@@ -49,14 +49,16 @@ pub(crate) struct Rule {
 pub(crate) async fn enter(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
     let id = RequestId(format!("{:032x}", OsEntropy.next_u128()));
     let path = request.uri().path();
-    let (is_api, is_probe) = (path.starts_with("/api/"), matches!(path, "/healthz" | "/readyz"));
+    let is_api = path.starts_with("/api/") || path == "/metrics";
+    let is_probe = matches!(path, "/healthz" | "/readyz");
     let is_head = request.method() == axum::http::Method::HEAD;
+    let began_ms = SystemClock.now_ms();
     let caller = known(&app, request.headers());
     let admitted = match is_probe {
         // A probe names the address of the machine, and the answer tells nothing.
         true => Ok(()),
         false => check_host(request.headers(), &app.options.hosts)
-            .and_then(|()| check_rate(&app, caller.as_ref(), &request)),
+            .and_then(|()| check_rate(&app, caller.as_ref(), &request, began_ms)),
     };
     request.extensions_mut().insert(id.clone());
     request.extensions_mut().insert(Presented(caller));
@@ -79,6 +81,7 @@ pub(crate) async fn enter(State(app): State<Shared>, mut request: Request, next:
         }
     }
     add_headers(response.headers_mut(), &id);
+    app.seen.note(status, SystemClock.now_ms().saturating_sub(began_ms));
     response
 }
 
@@ -150,12 +153,12 @@ fn known(app: &Shared, headers: &HeaderMap) -> Option<Caller> {
 }
 
 /// Counts the request for its token, or for its address if it has no valid token.
-fn check_rate(app: &Shared, caller: Option<&Caller>, request: &Request) -> Result<(), Problem> {
+fn check_rate(app: &Shared, caller: Option<&Caller>, request: &Request, now_ms: u64) -> Result<(), Problem> {
     let counted = match caller {
         Some(caller) if app.options.tokens.is_some() => format!("token {}", caller.name),
         _ => of_address(request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip())),
     };
-    app.rates.take(&counted, SystemClock.now_ms()).map_err(|seconds| {
+    app.rates.take(&counted, now_ms).map_err(|seconds| {
         let detail = format!("this caller has made too many requests: try again after {seconds} s");
         Problem::later(Code::RATE, detail, seconds)
     })

@@ -7,13 +7,13 @@ use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::Stream;
 use futures::stream::unfold;
-use outlast::providers::{Clock, InstanceQuery, SystemClock};
+use outlast::providers::InstanceQuery;
 use serde_json::json;
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
-use tokio::sync::{Mutex, OwnedSemaphorePermit};
+use tokio::sync::OwnedSemaphorePermit;
 
 /// The pause between two reads of the store.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -41,8 +41,8 @@ enum Hint {
 type Mark = (Hint, u64);
 
 /// The marks of the whole store, which all streams share.
-#[derive(Default)]
-pub(crate) struct StoreMarks(Mutex<Option<(u64, Vec<Mark>)>>);
+#[derive(Clone)]
+pub(crate) struct StoreMarks(Vec<Mark>);
 
 /// The instances and the store that a stream watches.
 struct Watched {
@@ -70,7 +70,7 @@ impl Watched {
 
     async fn marks(&self, app: &App) -> Result<Vec<Mark>, Problem> {
         let mut marks = match self.store {
-            true => of_store(app).await?,
+            true => app.marks.get(FRESH_MS, of_store(app)).await?.1.0,
             false => Vec::new(),
         };
         for id in &self.instances {
@@ -138,27 +138,21 @@ impl Watch {
     }
 }
 
-/// The marks of the whole store. Concurrent streams share one read.
-async fn of_store(app: &App) -> Result<Vec<Mark>, Problem> {
-    let mut kept = app.marks.0.lock().await;
-    let now_ms = SystemClock.now_ms();
-    if let Some((_, marks)) = kept.as_ref().filter(|(at_ms, _)| now_ms.abs_diff(*at_ms) < FRESH_MS) {
-        return Ok(marks.clone());
-    }
+async fn of_store(app: &App) -> Result<StoreMarks, Problem> {
     let client = &app.client;
     let newest = InstanceQuery { limit: Some(NEWEST), ..InstanceQuery::default() };
     let newest = client.list_instances_page(newest).await?.instances;
-    let newest: Vec<_> =
-        newest.iter().map(|info| (&info.instance_id, info.current_execution_id, &info.status, info.updated_at)).collect();
+    let newest: Vec<_> = newest
+        .iter()
+        .map(|info| (&info.instance_id, info.current_execution_id, &info.status, info.updated_at))
+        .collect();
     let gauges = client.get_gauges().await?;
     let held = client.count_held().await?;
     let last_letter = client.list_dead_letters(1).await?;
-    let marks = vec![
+    Ok(StoreMarks(vec![
         (Hint::Instances, mark(&(newest, gauges.running_instances))),
         (Hint::System, mark(&(gauges, held, last_letter))),
-    ];
-    *kept = Some((now_ms, marks.clone()));
-    Ok(marks)
+    ]))
 }
 
 /// A digest of the whole value, so that no stream keeps payloads.

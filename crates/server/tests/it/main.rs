@@ -7,6 +7,7 @@ mod client;
 mod history;
 mod kit;
 mod limits;
+mod metrics;
 mod operate;
 mod pages;
 mod stream;
