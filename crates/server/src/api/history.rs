@@ -5,7 +5,7 @@ use crate::access::Caller;
 use crate::app::Shared;
 use crate::extract::{Execution, InstanceId, Params};
 use crate::problem::Problem;
-use crate::view::{self, EventPage, EventQuery, StateView, TimelineView};
+use crate::view::{self, EventPage, EventQuery, StateView, StoredEvents, TimelineView};
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_DISPOSITION;
 use axum::response::{IntoResponse, Response};
@@ -24,6 +24,16 @@ pub(super) async fn events(
     let payloads = asked.granted(&caller)?;
     let found = view::execution(&app.client, &id, execution).await?;
     view::events(&app.client, &id, found.execution, &query, payloads).await.map(Json)
+}
+
+pub(super) async fn stored(
+    State(app): State<Shared>,
+    InstanceId(id): InstanceId,
+    Execution(execution): Execution,
+    Params(query): Params<EventQuery>,
+) -> Result<Json<StoredEvents>, Problem> {
+    let found = view::execution(&app.client, &id, execution).await?;
+    view::stored_events(&app.client, &id, found.execution, &query).await.map(Json)
 }
 
 #[derive(Deserialize)]

@@ -23,6 +23,8 @@ const APART: &[&str] = &[
 const LONGEST: usize = 16 * 1024;
 /// The most events of a page.
 const MOST: usize = 500;
+/// The most bytes of the texts of a page of stored events, unless its first event is larger.
+const LARGEST_PAGE: usize = 8 * 1024 * 1024;
 /// The events that are read at a time while events of some kinds are searched.
 const SEARCHED: usize = 1_000;
 
@@ -64,6 +66,17 @@ pub(crate) struct EventPage {
     pub(crate) total: usize,
     /// Whether payloads are shown.
     pub(crate) payloads: bool,
+}
+
+/// A page of events as they are stored, ascending.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct StoredEvents {
+    pub(crate) instance: String,
+    pub(crate) execution: u64,
+    #[schema(value_type = Vec<Object>)]
+    pub(crate) items: Vec<Map<String, Value>>,
+    /// The parameter `after` of the next page.
+    pub(crate) next: Option<u64>,
 }
 
 impl EventView {
@@ -112,6 +125,13 @@ fn fields(event: &Event) -> Map<String, Value> {
     }
 }
 
+fn checked(query: &EventQuery) -> Result<usize, Problem> {
+    match query.limit.unwrap_or(100) {
+        limit @ 1..=MOST => Ok(limit),
+        _ => Err(Problem::invalid(format!("the limit of a page is from 1 to {MOST}"))),
+    }
+}
+
 /// A page of the events of an execution. The store reads the page only, and with `kinds` the events up to its end.
 pub(crate) async fn events(
     client: &Client,
@@ -120,10 +140,7 @@ pub(crate) async fn events(
     query: &EventQuery,
     payloads: bool,
 ) -> Result<EventPage, Problem> {
-    let limit = query.limit.unwrap_or(100);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Problem::invalid(format!("the limit of a page is from 1 to {MOST}")));
-    }
+    let limit = checked(query)?;
     let kinds: Vec<&str> =
         query.kinds.as_deref().unwrap_or_default().split(',').filter(|kind| !kind.is_empty()).collect();
     // One event more says whether the page is the last one.
@@ -148,6 +165,30 @@ pub(crate) async fn events(
     }
     let total = client.get_execution_info(id, execution).await?.event_count;
     Ok(EventPage { instance: id.to_string(), execution, items, next, total, payloads })
+}
+
+/// The events of a page as they are stored. A page with large payloads has fewer events than the limit.
+pub(crate) async fn stored_events(
+    client: &Client,
+    id: &str,
+    execution: u64,
+    query: &EventQuery,
+) -> Result<StoredEvents, Problem> {
+    let limit = checked(query)?;
+    let after = query.after.unwrap_or(0);
+    let mut events = client.history_page(id, execution, after, limit + 1).await?;
+    let mut bytes = 0;
+    let fits = events.iter().take(limit).take_while(|event| {
+        let is_first = bytes == 0;
+        bytes += event.text_bytes().max(1);
+        is_first || bytes <= LARGEST_PAGE
+    });
+    let shown = fits.count();
+    let is_last = shown == events.len();
+    events.truncate(shown);
+    let next = events.last().filter(|_| !is_last).map(|last| last.event_id);
+    let items = events.iter().map(fields).collect();
+    Ok(StoredEvents { instance: id.to_string(), execution, items, next })
 }
 
 /// The whole event, as it is stored.
