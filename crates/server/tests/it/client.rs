@@ -6,7 +6,7 @@ use outlast::client::Conflict;
 use outlast::{ClientError, EventKind, OrchestrationStatus, PruneOptions};
 use std::time::Duration;
 
-async fn life_of_an_order(server: &Server) {
+pub(crate) async fn life_of_an_order(server: &Server) {
     let client = server.client().with_reason("test");
     client.start_orchestration_typed("a/1", "order", "card 4711").await.unwrap();
     let paid = client.wait_for_kv_value("a/1", "paid", PATIENCE).await.unwrap();
@@ -109,6 +109,11 @@ async fn repeated_start_with_a_key_starts_one_instance() {
 #[tokio::test]
 async fn receipts_of_starts_are_those_of_the_client_of_a_store() {
     let server = Server::on_sqlite(operating()).await;
+    receipts_of_starts(&server).await;
+    server.stop().await;
+}
+
+pub(crate) async fn receipts_of_starts(server: &Server) {
     let client = server.client();
     let first = client.start_request("order").instance("a").input_typed("card").send().await.unwrap();
     assert_eq!(first.started(), Ok("a".to_string()));
@@ -137,7 +142,6 @@ async fn receipts_of_starts_are_those_of_the_client_of_a_store() {
     for refused in [client.start_request("order"), client.start_request("order").instance("b").idempotency_token("c")] {
         assert!(matches!(refused.send().await, Err(ClientError::InvalidInput { .. })));
     }
-    server.stop().await;
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use outlast::{Event, EventKind};
 use outlast_server::{Options, Scope};
 use std::sync::Arc;
 
-async fn answers_of_a_waiting_order(server: &Server) {
+pub(crate) async fn answers_of_a_waiting_order(server: &Server) {
     server.waiting_order("order/1 ü").await;
     let id = "order%2F1%20%C3%BC";
     let list = server.get("/api/v1/instances?status=running&name=order&limit=10").await.json();

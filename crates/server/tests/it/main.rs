@@ -10,4 +10,5 @@ mod limits;
 mod metrics;
 mod operate;
 mod pages;
+mod postgres;
 mod stream;

@@ -23,6 +23,11 @@ async fn emitted(server: &Server) -> BTreeSet<String> {
 #[tokio::test]
 async fn figures_of_the_store_are_shown() {
     let server = Server::on_sqlite(operating()).await;
+    figures(&server).await;
+    server.stop().await;
+}
+
+pub(crate) async fn figures(server: &Server) {
     server.waiting_order("a").await;
     server.waiting_order("b").await;
     server.store.pause_instance("b", "ada", "look").await.unwrap();
@@ -42,7 +47,6 @@ async fn figures_of_the_store_are_shown() {
     let again = server.get("/metrics").await.body;
     let requests = "outlast_http_request_duration_seconds_count{code=\"2xx\"} 1";
     assert!(again.lines().any(|found| found == requests), "{again}");
-    server.stop().await;
 }
 
 #[tokio::test]

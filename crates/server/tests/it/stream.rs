@@ -48,6 +48,11 @@ async fn new_instance_sends_a_hint_and_streams_are_limited() {
 #[tokio::test]
 async fn one_stream_reports_several_instances_and_the_store() {
     let server = Server::on_sqlite(operating()).await;
+    hints_of_several_instances(&server).await;
+    server.stop().await;
+}
+
+pub(crate) async fn hints_of_several_instances(server: &Server) {
     for id in ["a/1", "b", "c"] {
         server.waiting_order(id).await;
     }
@@ -61,7 +66,6 @@ async fn one_stream_reports_several_instances_and_the_store() {
     read_until(&mut stream, "data: {\"instance\":\"b\"}").await;
     server.waiting_order("d").await;
     read_until(&mut stream, "event: instances").await;
-    server.stop().await;
 }
 
 #[tokio::test]
