@@ -143,7 +143,9 @@ impl HttpClient {
     ) -> Result<Option<String>, ClientError> {
         let params = format!("payloads=true&timeout={seconds}&key={}", encoded(key));
         match self.get::<Detail>(instance, &of_instance(instance, "/wait", &params)).await {
-            Ok(answer) => Ok(answer.value.kv.into_iter().find(|pair| pair.key == key).and_then(|pair| pair.value)),
+            Ok(answer) => {
+                Ok(answer.value.kv.into_iter().find(|pair| pair.key == key).and_then(|pair| pair.value))
+            }
             Err(ClientError::InstanceNotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }

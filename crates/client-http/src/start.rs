@@ -122,7 +122,8 @@ impl HttpStartBuilder<'_> {
             "messages": messages,
         });
         let instance = self.instance.unwrap_or_default();
-        let answer = self.client.post::<Started>(&instance, "/instances", body, self.token.as_deref()).await?;
+        let answer =
+            self.client.post::<Started>(&instance, "/instances", body, self.token.as_deref()).await?;
         let Started { instance, started, status } = answer.value;
         let outcome = if started { StartOutcome::Started } else { StartOutcome::AlreadyExists { status } };
         Ok(StartReceipt::new(instance, outcome))

@@ -56,7 +56,11 @@ impl App {
     pub(crate) fn stream_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
         let permit = Arc::clone(&self.streams).try_acquire_owned();
         permit.map_err(|_| {
-            Problem::later(Code::BUSY, "the server has as many streams and waits as it may: try again later", 1)
+            Problem::later(
+                Code::BUSY,
+                "the server has as many streams and waits as it may: try again later",
+                1,
+            )
         })
     }
 

@@ -41,7 +41,8 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Body<T> {
         if kind.split(';').next().map(str::trim) != Some("application/json") {
             return Err(Problem::new(Code::MEDIA, "send the body as application/json"));
         }
-        let read = tokio::time::timeout(app.options.body_timeout, Json::<T>::from_request(request, app)).await;
+        let read =
+            tokio::time::timeout(app.options.body_timeout, Json::<T>::from_request(request, app)).await;
         let read =
             read.map_err(|_| Problem::new(Code::SLOW, "the body of the request did not arrive in time"))?;
         match read {

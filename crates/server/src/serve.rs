@@ -61,7 +61,8 @@ pub async fn serve(
         while connections.try_join_next().is_some() {}
         match accepted {
             Ok((stream, peer)) => {
-                let connection = Connection { peer, router: router.clone(), limits, stopped: stopped.clone() };
+                let connection =
+                    Connection { peer, router: router.clone(), limits, stopped: stopped.clone() };
                 connections.spawn(async move {
                     connection.run(stream).await;
                     drop(place);

@@ -141,7 +141,10 @@ impl<'a> Act<'a> {
     }
 
     /// Runs the change and records it. Requests that the client refuses are recorded too.
-    pub(super) async fn run<T>(&self, change: impl Future<Output = Result<T, Problem>>) -> Result<(T, bool), Problem> {
+    pub(super) async fn run<T>(
+        &self,
+        change: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<(T, bool), Problem> {
         let (done, value) = match change.await {
             Ok(value) => (Ok(()), Some(value)),
             Err(problem) => (Err(problem), None),

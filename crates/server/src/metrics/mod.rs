@@ -79,7 +79,9 @@ fn labels(queue: &str, state: &str) -> String {
 /// A store that does not tell delayed items apart reports all of them as due.
 fn backlog(queue: &str, waiting: u64, backlog: Option<QueueBacklog>) -> Vec<(String, u64)> {
     match backlog {
-        Some(backlog) => vec![(labels(queue, "due"), backlog.due), (labels(queue, "delayed"), backlog.delayed)],
+        Some(backlog) => {
+            vec![(labels(queue, "due"), backlog.due), (labels(queue, "delayed"), backlog.delayed)]
+        }
         None => vec![(labels(queue, "due"), waiting)],
     }
 }

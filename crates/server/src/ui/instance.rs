@@ -132,7 +132,8 @@ pub(super) async fn page(
     let frame =
         Frame::new(&app, &caller, &headers, "instances", id.as_str()).with_command(command(chosen, &id));
     // A state of the past does not change.
-    let frame = if detail.state == "running" && shown.at.is_none() { frame.live_instance(&id) } else { frame };
+    let frame =
+        if detail.state == "running" && shown.at.is_none() { frame.live_instance(&id) } else { frame };
     let page = Page {
         tone: tone(&detail.instance.status),
         age: span(until.saturating_sub(detail.instance.created_at_ms)),

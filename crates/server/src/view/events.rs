@@ -2,8 +2,8 @@
 
 use super::rfc3339;
 use crate::problem::{Code, Problem};
-use outlast::{Client, Event};
 use outlast::lens::is_without_payload;
+use outlast::{Client, Event};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -152,7 +152,8 @@ pub(crate) async fn events(
         let found = client.history_page(id, execution, after, read).await?;
         let Some(last) = found.last() else { break };
         after = last.event_id;
-        for event in found.iter().filter(|event| kinds.is_empty() || kinds.contains(&event.kind.type_name())) {
+        for event in found.iter().filter(|event| kinds.is_empty() || kinds.contains(&event.kind.type_name()))
+        {
             if items.len() == limit {
                 next = items.last().map(|last| last.id);
                 break;

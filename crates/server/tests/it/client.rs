@@ -1,8 +1,8 @@
 //! The client of the API, and the same calls with the client of the store.
 
 use crate::kit::{PATIENCE, Server, operating};
-use outlast::providers::InstanceQuery;
 use outlast::client::Conflict;
+use outlast::providers::InstanceQuery;
 use outlast::{ClientError, EventKind, OrchestrationStatus, PruneOptions};
 use std::time::Duration;
 
@@ -122,7 +122,8 @@ pub(crate) async fn receipts_of_starts(server: &Server) {
     assert_eq!(again, server.store.start_request("order").instance("a").send().await.unwrap());
     assert!(!again.is_started());
     let existing = client.start_request("order").instance("a").if_exists(Conflict::UseExisting);
-    let existing = existing.with_event("notes", "gift").with_event_typed("notes", "blue").send().await.unwrap();
+    let existing =
+        existing.with_event("notes", "gift").with_event_typed("notes", "blue").send().await.unwrap();
     assert_eq!(existing, again);
     client.raise_event("a", "approval", "yes").await.unwrap();
     client.wait_for_orchestration("a", PATIENCE).await.unwrap();
@@ -137,9 +138,12 @@ pub(crate) async fn receipts_of_starts(server: &Server) {
     assert_eq!(notes, ["gift", "blue"]);
     let token = client.start_request("order").idempotency_token("cart-1").send().await.unwrap();
     assert_eq!((token.instance.as_str(), token.is_started()), ("order:cart-1", true));
-    let delayed = client.start_request("order").instance("late").version("1.0.0").delay(Duration::from_secs(3_600));
+    let delayed =
+        client.start_request("order").instance("late").version("1.0.0").delay(Duration::from_secs(3_600));
     assert!(delayed.send().await.unwrap().is_started());
-    for refused in [client.start_request("order"), client.start_request("order").instance("b").idempotency_token("c")] {
+    for refused in
+        [client.start_request("order"), client.start_request("order").instance("b").idempotency_token("c")]
+    {
         assert!(matches!(refused.send().await, Err(ClientError::InvalidInput { .. })));
     }
 }

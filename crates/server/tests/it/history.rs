@@ -142,7 +142,12 @@ async fn pages_of_a_long_history_read_their_events_only() {
     let first = store.read("long").await.unwrap().len() as u64 + 1;
     let noted = |id| {
         let kind = match id % 1_000 {
-            0 => EventKind::ActivityScheduled { name: "m".into(), input: "4711".into(), session_id: None, tag: None },
+            0 => EventKind::ActivityScheduled {
+                name: "m".into(),
+                input: "4711".into(),
+                session_id: None,
+                tag: None,
+            },
             _ => EventKind::ExternalEvent { name: "n".into(), data: "4711".into() },
         };
         Event::with_event_id(id, "long", 1, None, kind)
@@ -155,14 +160,18 @@ async fn pages_of_a_long_history_read_their_events_only() {
         (answer.json(), store.stats().history_rows_read - before)
     };
     let (page, rows) = rows_of("/events?after=19000&limit=10").await;
-    assert_eq!((&page["items"][0]["id"], &page["next"], &page["total"]), (&19_001.into(), &19_010.into(), &20_000.into()));
+    assert_eq!(
+        (&page["items"][0]["id"], &page["next"], &page["total"]),
+        (&19_001.into(), &19_010.into(), &20_000.into())
+    );
     assert_eq!(rows, 11, "the page, and one event that says whether it is the last one");
     let (event, rows) = rows_of("/payloads/19500").await;
     assert_eq!((&event["event_id"], rows), (&19_500.into(), 1));
     let (last, _) = rows_of("/events?after=19500&limit=500").await;
     assert_eq!((last["items"].as_array().unwrap().len(), &last["next"]), (500, &().into()));
     let (kinds, rows) = rows_of("/events?after=1000&kinds=ActivityScheduled&limit=3").await;
-    let ids: Vec<u64> = kinds["items"].as_array().unwrap().iter().map(|item| item["id"].as_u64().unwrap()).collect();
+    let ids: Vec<u64> =
+        kinds["items"].as_array().unwrap().iter().map(|item| item["id"].as_u64().unwrap()).collect();
     assert_eq!((ids, &kinds["next"]), (vec![2_000, 3_000, 4_000], &4_000.into()));
     assert!(rows <= 5_000, "{rows} rows for four events of the kind");
     assert!(server.get("/instances/long?tab=tree").await.body.contains("Events 20000"));

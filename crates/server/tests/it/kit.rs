@@ -1,10 +1,10 @@
 //! A server on a free port, with a runtime on its store, and requests to it.
 
 use outlast::prelude::*;
-use outlast::providers::{Entropy, OsEntropy, Provider};
 use outlast::providers::memory::MemoryProvider;
 use outlast::providers::postgres::PostgresProvider;
 use outlast::providers::sqlite::SqliteProvider;
+use outlast::providers::{Entropy, OsEntropy, Provider};
 use outlast_client_http::HttpClient;
 use outlast_server::{Options, Scope, Tokens};
 use serde_json::Value;

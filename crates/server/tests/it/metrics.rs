@@ -79,13 +79,15 @@ async fn dashboard_and_alerts_name_metrics_that_exist() {
     let mut expressions: Vec<String> =
         targets.map(|target| target["expr"].as_str().unwrap().to_string()).collect();
     let alerts = document("grafana/alerts.yaml");
-    expressions.extend(alerts.lines().filter_map(|line| line.trim().strip_prefix("expr: ").map(str::to_string)));
+    expressions
+        .extend(alerts.lines().filter_map(|line| line.trim().strip_prefix("expr: ").map(str::to_string)));
     assert!(expressions.len() > 25, "{}", expressions.len());
     let mut found = 0;
     for expression in &expressions {
         let words = expression.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
         for word in words.filter(|word| word.starts_with("outlast_") || word.starts_with("duroxide_")) {
-            let name = ["_bucket", "_sum", "_count"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
+            let name =
+                ["_bucket", "_sum", "_count"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
             assert!(known.contains(name) || known.contains(word), "{word} in {expression}");
             found += 1;
         }
