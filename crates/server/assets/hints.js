@@ -23,7 +23,9 @@ export function startHints(onHint, onChange) {
   const channel = new BroadcastChannel(name);
   const wanted = () => document.body.dataset.instance ?? "";
 
+  // The request for the lock, while the tab is visible and its page is live.
   let waiting = null;
+  let said = null;
   let heard = 0;
   let up = false;
   const setUp = (value) => {
@@ -37,6 +39,7 @@ export function startHints(onHint, onChange) {
   let release = null;
   let source = null;
   let address = "";
+  let retryAt = 0;
   let timers = [];
   const wants = new Map();
   const report = (value) => {
@@ -46,7 +49,7 @@ export function startHints(onHint, onChange) {
   const open = () => {
     const instances = [...new Set([...wants.values()].reverse())].filter((id) => id).slice(0, MOST_INSTANCES);
     const next = `${base}/api/v1/stream?store=true${instances.map((id) => `&instance=${encodeURIComponent(id)}`).join("")}`;
-    if (source && next === address) return;
+    if (source ? next === address : Date.now() < retryAt) return;
     source?.close();
     address = next;
     const opened = new EventSource(next);
@@ -58,6 +61,7 @@ export function startHints(onHint, onChange) {
       // The browser repeats a broken connection itself, and gives up after an error of the server.
       if (opened.readyState === EventSource.CLOSED) {
         source = null;
+        retryAt = Date.now() + RETRY_MS;
         timers.push(setTimeout(() => release && open(), RETRY_MS));
       }
     };
@@ -70,14 +74,21 @@ export function startHints(onHint, onChange) {
       });
     }
   };
+  // Several tabs may say at the same time which instances they show.
   const gather = () => timers.push(setTimeout(() => release && open(), GATHER_MS));
+  const note = (from, want) => {
+    if (wants.get(from) === want) return;
+    wants.delete(from);
+    wants.set(from, want);
+    gather();
+  };
   const lead = (done) => {
     release = done;
+    retryAt = 0;
     wants.clear();
-    wants.set(tab, wanted());
     channel.postMessage({ who: true });
     timers = [setInterval(() => channel.postMessage({ up }), BEAT_MS)];
-    gather();
+    note(tab, wanted());
   };
   const resign = () => {
     source?.close();
@@ -89,10 +100,10 @@ export function startHints(onHint, onChange) {
   };
 
   const enter = () => {
-    channel.postMessage({ want: wanted(), tab });
-    if (release && wants.get(tab) !== wanted()) {
-      wants.set(tab, wanted());
-      gather();
+    if (said !== wanted()) {
+      said = wanted();
+      channel.postMessage({ want: said, tab });
+      if (release) note(tab, said);
     }
     if (waiting) return;
     const mine = new AbortController();
@@ -104,6 +115,7 @@ export function startHints(onHint, onChange) {
     if (!waiting) return;
     waiting.abort();
     waiting = null;
+    said = null;
     resign();
     setUp(false);
     channel.postMessage({ gone: tab });
@@ -114,11 +126,8 @@ export function startHints(onHint, onChange) {
     if ("up" in data && !release) setUp(data.up);
     if ("hint" in data && waiting) onHint(data.hint, data.instance);
     if ("who" in data && waiting) channel.postMessage({ want: wanted(), tab });
-    if (release && ("want" in data || "gone" in data)) {
-      if ("want" in data) wants.set(data.tab, data.want);
-      else wants.delete(data.gone);
-      gather();
-    }
+    if (release && "want" in data) note(data.tab, data.want);
+    if (release && "gone" in data && wants.delete(data.gone)) gather();
   };
   document.addEventListener("visibilitychange", update);
   window.addEventListener("pageshow", update);
