@@ -94,11 +94,13 @@ struct Watch {
     _permit: OwnedSemaphorePermit,
 }
 
+type Unbuffered = [(&'static str, &'static str); 1];
+
 /// Sends hints when the store has changed, and `resync` first.
 pub(super) async fn stream(
     State(app): State<Shared>,
     Params(params): Params<Vec<(String, String)>>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+) -> Result<(Unbuffered, Sse<impl Stream<Item = Result<Event, Infallible>>>), Problem> {
     let watched = Watched::of(params)?;
     let permit = app.stream_permit()?;
     let seen = watched.marks(&app).await?;
@@ -107,7 +109,8 @@ pub(super) async fn stream(
         let hint = watch.next().await;
         Some((Ok(event(&hint, watch.count)), watch))
     });
-    Ok(Sse::new(events).keep_alive(KeepAlive::default()))
+    // A proxy that gathers an answer would keep the hints back.
+    Ok(([("x-accel-buffering", "no")], Sse::new(events).keep_alive(KeepAlive::default())))
 }
 
 fn event(hint: &Hint, count: u64) -> Event {

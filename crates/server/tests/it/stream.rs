@@ -25,7 +25,7 @@ async fn commit_of_a_watched_instance_sends_a_hint_without_data() {
     server.waiting_order("a").await;
     let mut stream = server.open("GET", "/api/v1/stream?instance=a", &[], "").await;
     let opened = read_until(&mut stream, "event: resync").await;
-    assert!(opened.contains("text/event-stream"), "{opened}");
+    assert!(opened.contains("text/event-stream") && opened.contains("x-accel-buffering: no"), "{opened}");
     server.store.raise_event("a", "approval", "secret").await.unwrap();
     let hint = read_until(&mut stream, "event: instance").await;
     assert!(!hint.contains("secret"), "{hint}");
