@@ -134,7 +134,8 @@ mod tests {
     async fn write_to_a_client_that_reads_nothing_ends() {
         let (stream, mut client) = tokio::io::duplex(8);
         let mut patient = Patient { stream, patience: Duration::from_secs(30), stalled: None };
-        let stalled = patient.write_all(&[0; 9]).await;
+        let hour = Duration::from_secs(3_600);
+        let stalled = tokio::time::timeout(hour, patient.write_all(&[0; 9])).await.expect("the write ends");
         assert_eq!(stalled.unwrap_err().kind(), io::ErrorKind::TimedOut);
         let mut read = [0; 8];
         client.read_exact(&mut read).await.unwrap();

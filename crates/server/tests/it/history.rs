@@ -42,6 +42,10 @@ pub(crate) async fn answers_of_a_waiting_order(server: &Server) {
         1
     );
     assert_eq!(server.get(&format!("/api/v1/instances/{id}/wait?timeout=0")).await.status, 202);
+    for (key, status) in [("paid", 200), ("missing", 202)] {
+        let path = format!("/api/v1/instances/{id}/wait?timeout=0&key={key}");
+        assert_eq!(server.get(&path).await.status, status, "{key}");
+    }
     assert_eq!(server.get("/api/v1/instances/count").await.json()["running"], 1);
     for path in ["queues", "system", "dead-letters", "audit"] {
         assert_eq!(server.get(&format!("/api/v1/{path}")).await.status, 200, "{path}");
