@@ -17,19 +17,28 @@
 //! The address is `http://`: put a proxy that speaks TLS beside the client where the network is not trusted. The token needs the scope
 //! `payloads` for statuses and values, and `operate` for starts and messages.
 
+mod history;
 mod manage;
 mod read;
 mod send;
+mod start;
 mod transport;
 mod wire;
 
+pub use start::HttpStartBuilder;
+
 use hyper_util::client::legacy::Client as Hyper;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use outlast::ClientError;
 use outlast::runtime::Codec;
 use std::fmt;
+use std::time::Duration;
 use transport::Body;
+
+/// Servers and proxies close an idle connection after half a minute or more. A shorter time avoids requests on a connection that is
+/// being closed.
+const IDLE: Duration = Duration::from_secs(10);
 
 /// A client of one server. Cloning a client is cheap.
 ///
@@ -61,7 +70,8 @@ impl HttpClient {
                 message: "the address of the server is not http://HOST:PORT".to_string(),
             });
         }
-        let http = Hyper::builder(TokioExecutor::new()).build_http();
+        let mut http = Hyper::builder(TokioExecutor::new());
+        let http = http.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).build_http();
         let reason = "a request of outlast-client-http".to_string();
         Ok(Self { http, base, token: None, reason, codec: Codec::default() })
     }

@@ -1,7 +1,7 @@
 //! The status of an instance, and waits for its end.
 
 use crate::HttpClient;
-use crate::transport::of_instance;
+use crate::transport::{encoded, of_instance};
 use crate::wire::Detail;
 use hyper::StatusCode;
 use outlast::providers::ProviderError;
@@ -108,6 +108,47 @@ impl HttpClient {
     /// An error of the server or of the connection.
     pub async fn get_kv_value(&self, instance: &str, key: &str) -> Result<Option<String>, ClientError> {
         Ok(self.get_kv_all_values(instance).await?.remove(key))
+    }
+
+    /// Waits until a key has a value. Also waits for an instance that does not exist yet. With a timeout of zero it reads once.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Timeout`] after the timeout; an error of the server or of the connection at once.
+    pub async fn wait_for_kv_value(
+        &self,
+        instance: &str,
+        key: &str,
+        timeout: Duration,
+    ) -> Result<String, ClientError> {
+        let wait = async {
+            loop {
+                if let Some(value) = self.wait_for_key_once(instance, key, LONGEST_WAIT).await? {
+                    return Ok(value);
+                }
+            }
+        };
+        match timeout.is_zero() {
+            true => self.wait_for_key_once(instance, key, 0).await?.ok_or(ClientError::Timeout),
+            false => tokio::time::timeout(timeout, wait).await.unwrap_or(Err(ClientError::Timeout)),
+        }
+    }
+
+    /// One request that waits for a key; `None` if the key has no value.
+    async fn wait_for_key_once(
+        &self,
+        instance: &str,
+        key: &str,
+        seconds: u64,
+    ) -> Result<Option<String>, ClientError> {
+        let params = format!("payloads=true&timeout={seconds}&key={}", encoded(key));
+        match self.get::<Detail>(instance, &of_instance(instance, "/wait", &params)).await {
+            Ok(answer) => {
+                Ok(answer.value.kv.into_iter().find(|pair| pair.key == key).and_then(|pair| pair.value))
+            }
+            Err(ClientError::InstanceNotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) async fn detail(&self, instance: &str) -> Result<Detail, ClientError> {

@@ -8,9 +8,9 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
 use hyper::{Method, Request, StatusCode};
 use outlast::ClientError;
 use outlast::providers::ProviderError;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::fmt::Write;
 
 pub(crate) type Body = Full<Bytes>;
 
@@ -25,17 +25,12 @@ pub(crate) struct Answer<T> {
     pub(crate) value: T,
 }
 
-/// Percent-encodes all characters but letters, digits and `-._~`.
+/// All characters but letters, digits and `-._~`.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The text as a segment of a path or as the value of a parameter.
 pub(crate) fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-            // Writing to a String cannot fail.
-            byte => drop(write!(out, "%{byte:02X}")),
-        }
-    }
-    out
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
 /// The path of an instance. The id is a parameter, so that every id can be named.

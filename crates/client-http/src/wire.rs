@@ -1,7 +1,7 @@
 //! The parts of the answers that the client reads.
 
-use outlast::providers::InstanceInfo;
-use outlast::{ErrorDetails, OrchestrationStatus};
+use outlast::providers::{AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, InstanceInfo};
+use outlast::{ErrorDetails, Event, OrchestrationStatus};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -102,6 +102,46 @@ pub(crate) struct System {
 pub(crate) struct Started {
     pub(crate) instance: String,
     pub(crate) started: bool,
+    pub(crate) status: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct StoredEvents {
+    pub(crate) items: Vec<Event>,
+    pub(crate) next: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct DeadLetters {
+    pub(crate) items: Vec<Letter>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Letter {
+    queue: String,
+    instance: Option<String>,
+    reason: String,
+    deliveries: u32,
+    at_ms: u64,
+    item: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct AuditPage {
+    pub(crate) items: Vec<Record>,
+    pub(crate) supported: bool,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Record {
+    id: u64,
+    at_ms: u64,
+    actor: String,
+    action: String,
+    target: String,
+    reason: String,
+    request: Option<String>,
+    result: String,
 }
 
 #[derive(Deserialize)]
@@ -115,6 +155,30 @@ pub(crate) struct Removed {
     pub(crate) executions: u64,
     pub(crate) events: u64,
     pub(crate) messages: u64,
+}
+
+impl Letter {
+    /// The dead letter as the client of a store returns it.
+    pub(crate) fn into_dead_letter(self) -> DeadLetter {
+        DeadLetter {
+            queue: match self.queue.as_str() {
+                "worker" => DeadLetterQueue::Worker,
+                _ => DeadLetterQueue::Orchestrator,
+            },
+            instance_id: self.instance,
+            work_item: self.item.unwrap_or_default(),
+            reason: self.reason,
+            attempt_count: self.deliveries,
+            dead_at: self.at_ms,
+        }
+    }
+}
+
+impl From<Record> for AuditRecord {
+    fn from(record: Record) -> Self {
+        let Record { id, at_ms, actor, action, target, reason, request, result } = record;
+        Self { id, at_ms, entry: AuditEntry { actor, action, target, reason, request, result } }
+    }
 }
 
 impl Instance {
@@ -151,5 +215,26 @@ impl Detail {
             }),
             _ => Some(OrchestrationStatus::Running { custom_status, custom_status_version }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dead_letters_are_those_of_a_store() {
+        let text = r#"{"items":[{"queue":"worker","instance":"a","reason":"does not decode","deliveries":2,"at":"","at_ms":7,"bytes":1,"item":"x"}]}"#;
+        let letters: DeadLetters = serde_json::from_str(text).unwrap();
+        let found = letters.items.into_iter().map(Letter::into_dead_letter).next();
+        let expected = DeadLetter {
+            queue: DeadLetterQueue::Worker,
+            instance_id: Some("a".into()),
+            work_item: "x".into(),
+            reason: "does not decode".into(),
+            attempt_count: 2,
+            dead_at: 7,
+        };
+        assert_eq!(found, Some(expected));
     }
 }

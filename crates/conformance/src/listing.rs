@@ -230,3 +230,32 @@ pub async fn changes_between_pages_hide_and_repeat_no_instance(factory: &dyn Pro
     seen.retain(|id| id.starts_with("old"));
     assert_eq!(seen, ["old-8", "old-7", "old-6", "old-5", "old-4", "old-3", "old-1"]);
 }
+
+/// Pages of any size have every event of their execution once, in order, and no event of other executions and instances.
+pub async fn pages_of_a_history_have_every_event_once(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_instance(provider, "other").await;
+    let token = first_turn(provider, "i").await;
+    let later = (2..=7).map(|id| event("i", id, scheduled_kind("work")));
+    Turn::new(&token).event(started("i")).events(later).metadata(named()).commit(provider).await;
+    provider.append_with_execution("i", 2, vec![started_in("i", 2)]).await.expect("an append succeeds");
+    let page = async |instance: &str, execution: u64, after: u64, limit: usize| {
+        let page = admin(provider).history_page(instance, execution, after, limit).await;
+        page.expect("history_page succeeds")
+    };
+    for limit in [1, 2, 3, 6, 7, 8, 1_000] {
+        let mut found = Vec::new();
+        for _ in 0..=7 {
+            let events = page("i", 1, found.last().copied().unwrap_or(0), limit).await;
+            assert!(events.len() <= limit, "a page holds at most {limit} events");
+            found.extend(event_ids(&events));
+        }
+        assert_eq!(found, [1, 2, 3, 4, 5, 6, 7], "pages of {limit}");
+    }
+    let whole = admin(provider).read_history_with_execution_id("i", 1).await.unwrap();
+    assert_eq!(page("i", 1, 0, 100).await, whole, "a page has the events as they are stored");
+    assert_eq!(event_ids(&page("i", 2, 0, 100).await), [1], "executions have pages of their own");
+    for (instance, execution) in [("i", 3), ("unknown", 1)] {
+        assert_eq!(page(instance, execution, 0, 100).await, [], "{instance} has no execution {execution}");
+    }
+}

@@ -44,6 +44,16 @@ impl ProviderAdmin for MemoryProvider {
         self.read(instance).await
     }
 
+    async fn history_page(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, ProviderError> {
+        self.state().history_page(instance, execution_id, after, limit)
+    }
+
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
         Ok(self.state().latest_execution(instance))
     }

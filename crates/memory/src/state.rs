@@ -5,6 +5,7 @@ use crate::rules::Rules;
 use outlast_provider::model::{Event, ExecutionStatus, json};
 use outlast_provider::{AuditRecord, DeadLetter, HeldInstance, ProviderError};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// All stored rows, and the rules that operations on them follow. Events and messages are kept as text, so that tests can
 /// damage them and sizes are real.
@@ -143,6 +144,23 @@ impl State {
         decoded
             .collect::<Result<_, _>>()
             .map_err(|error| format!("history of instance '{instance}', execution {execution_id}: {error}"))
+    }
+
+    /// The events of an execution after an event, at most `limit`, or the reason why one of them does not decode.
+    pub(crate) fn history_page(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, ProviderError> {
+        let events = self.history.get(&(instance.to_string(), execution_id));
+        let later = events.into_iter().flat_map(|all| all.range((Bound::Excluded(after), Bound::Unbounded)));
+        let decoded = later.take(limit).map(|(_, text)| json::decode_event(text));
+        decoded.collect::<Result<_, _>>().map_err(|error| {
+            let reason = format!("history of instance '{instance}', execution {execution_id}: {error}");
+            ProviderError::permanent("history_page", reason)
+        })
     }
 
     /// Ids of direct children.

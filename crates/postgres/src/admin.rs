@@ -213,6 +213,16 @@ impl ProviderAdmin for PostgresProvider {
         during("pending", pending::of_instance(&self.shared.db, instance, limit).await.map(Some))
     }
 
+    async fn history_page(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        after: u64,
+        limit: usize,
+    ) -> Answer<Vec<Event>> {
+        during("history_page", history::page(&self.shared.db, instance, execution_id, after, limit).await)
+    }
+
     async fn hold_instance(&self, instance: &str, hold: &Hold) -> Answer<HoldOutcome> {
         during("hold_instance", hold::instance(&self.shared.db, instance, hold).await)
     }

@@ -49,6 +49,24 @@ pub(crate) async fn read(db: &Db, instance: &str, execution_id: Option<u64>) -> 
         .map_err(|details| PostgresError::Damaged { details })
 }
 
+/// Some events of an execution after an event, ascending. An event that does not decode is an error.
+pub(crate) async fn page(
+    db: &Db,
+    instance: &str,
+    execution_id: u64,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Event>> {
+    let (id, execution, after) = (owned(instance), column(execution_id), column(after));
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let page: [Param<'_>; 4] =
+        [(&id, Type::TEXT), (&execution, Type::INT8), (&after, Type::INT8), (&limit, Type::INT8)];
+    let rows = db.all(&db.statements.history_page, &page).await?;
+    db.counters.history_rows_read.add(rows.len());
+    let texts = rows.iter().map(|row| cell::<&str>(row, "event_data")).collect::<Result<Vec<_>>>()?;
+    rows::decode_history(instance, execution_id, texts).map_err(|details| PostgresError::Damaged { details })
+}
+
 pub(crate) async fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<LoadedTurn> {
     let texts = texts(db, instance, execution_id).await?;
     let kv_snapshot = kv::snapshot(db, instance).await?;

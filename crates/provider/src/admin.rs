@@ -197,6 +197,22 @@ pub trait ProviderAdmin: Any + Send + Sync {
         Ok(None)
     }
 
+    /// Events of one execution with ids above `after`, ascending, at most `limit`. Empty for an unknown execution.
+    ///
+    /// The default reads the whole execution; a store overrides it with a query whose cost does not grow with the history.
+    async fn history_page(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, ProviderError> {
+        let mut events = self.read_history_with_execution_id(instance, execution_id).await?;
+        events.retain(|event| event.event_id > after);
+        events.truncate(limit);
+        Ok(events)
+    }
+
     /// Holds an instance: no fetch returns a turn of it until [`ProviderAdmin::release_instance`]. Messages that wait for it or
     /// arrive later stay in the queue, in their order, and do not slow down fetches of other instances. Activities that were
     /// scheduled run on, and their outcomes wait too. Run-ahead turns are refused.

@@ -52,6 +52,9 @@ export async function load(address) {
   const [here, there] = [document.getElementById("main"), page.getElementById("main")];
   if (!here || !there || !answer.ok) return false;
   morph(here, there);
-  document.body.toggleAttribute("data-live", page.body.hasAttribute("data-live"));
+  for (const name of ["data-live", "data-instance"]) {
+    if (page.body.hasAttribute(name)) document.body.setAttribute(name, page.body.getAttribute(name));
+    else document.body.removeAttribute(name);
+  }
   return true;
 }

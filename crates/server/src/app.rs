@@ -1,14 +1,18 @@
 //! The state that all requests share.
 
+use crate::access::Buckets;
+use crate::api::StoreMarks;
+use crate::kept::Kept;
+use crate::metrics::{Figures, Requests};
 use crate::options::Options;
 use crate::problem::{Code, Problem};
 use outlast::Client;
-use outlast::providers::{Clock, SystemClock, SystemMetrics};
+use outlast::providers::SystemMetrics;
 use std::sync::Arc;
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The age up to which totals are not read again: they cost a scan of the store.
-const TOTALS_MS: u64 = 5_000;
+pub(crate) const TOTALS_MS: u64 = 5_000;
 
 pub(crate) type Shared = Arc<App>;
 
@@ -16,12 +20,16 @@ pub(crate) struct App {
     pub(crate) client: Client,
     pub(crate) options: Options,
     pub(crate) requests: Semaphore,
+    pub(crate) rates: Buckets,
     streams: Arc<Semaphore>,
-    totals: Mutex<Option<Totals>>,
+    totals: Kept<SystemMetrics>,
+    pub(crate) figures: Kept<Figures>,
+    pub(crate) marks: Kept<StoreMarks>,
+    /// The requests so far.
+    pub(crate) seen: Requests,
 }
 
 /// The totals of the store, and the time of their read.
-#[derive(Clone)]
 pub(crate) struct Totals {
     pub(crate) at_ms: u64,
     pub(crate) metrics: SystemMetrics,
@@ -34,8 +42,12 @@ impl App {
         Arc::new(Self {
             client,
             requests: Semaphore::new(options.requests),
+            rates: Buckets::new(options.request_rate, options.request_burst),
             streams: Arc::new(Semaphore::new(options.streams)),
-            totals: Mutex::new(None),
+            totals: Kept::default(),
+            figures: Kept::default(),
+            marks: Kept::default(),
+            seen: Requests::default(),
             options,
         })
     }
@@ -44,19 +56,23 @@ impl App {
     pub(crate) fn stream_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
         let permit = Arc::clone(&self.streams).try_acquire_owned();
         permit.map_err(|_| {
-            Problem::new(Code::BUSY, "the server has as many streams and waits as it may: try again later")
+            Problem::later(
+                Code::BUSY,
+                "the server has as many streams and waits as it may: try again later",
+                1,
+            )
         })
     }
 
-    /// The totals of the store, at most some seconds old. Concurrent requests share one read.
+    /// The number of streams and waits.
+    pub(crate) fn streams_in_use(&self) -> u64 {
+        self.options.streams.saturating_sub(self.streams.available_permits()) as u64
+    }
+
+    /// The totals of the store, at most some seconds old.
     pub(crate) async fn totals(&self) -> Result<Totals, Problem> {
-        let mut kept = self.totals.lock().await;
-        let now_ms = SystemClock.now_ms();
-        if let Some(totals) = kept.as_ref().filter(|totals| now_ms.abs_diff(totals.at_ms) < TOTALS_MS) {
-            return Ok(totals.clone());
-        }
-        let totals = Totals { at_ms: now_ms, metrics: self.client.get_system_metrics().await? };
-        *kept = Some(totals.clone());
-        Ok(totals)
+        let read = async { Ok(self.client.get_system_metrics().await?) };
+        let (at_ms, metrics) = self.totals.get(TOTALS_MS, read).await?;
+        Ok(Totals { at_ms, metrics })
     }
 }

@@ -1,5 +1,6 @@
 //! Extractors whose rejections are problems.
 
+use crate::app::Shared;
 use crate::problem::{Code, Problem};
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -30,17 +31,21 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
 /// The JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<Shared> for Body<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Problem> {
         let kind =
             request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         // A form of another site can send other types without asking the server.
         if kind.split(';').next().map(str::trim) != Some("application/json") {
             return Err(Problem::new(Code::MEDIA, "send the body as application/json"));
         }
-        match Json::<T>::from_request(request, state).await {
+        let read =
+            tokio::time::timeout(app.options.body_timeout, Json::<T>::from_request(request, app)).await;
+        let read =
+            read.map_err(|_| Problem::new(Code::SLOW, "the body of the request did not arrive in time"))?;
+        match read {
             Ok(Json(body)) => Ok(Self(body)),
             Err(JsonRejection::BytesRejection(error)) => Err(Problem::of_status(error.status())),
             // The text of a rejection may quote the body.

@@ -20,6 +20,7 @@
 //! | `routes` | the list of routes, from which router and OpenAPI document are made |
 //! | `view` | the answers: one value per screen, for JSON and for pages |
 //! | `api` | the handlers of `/api/v1` |
+//! | `metrics` | the figures for Prometheus |
 //! | `ui` | the pages, their templates and assets |
 //!
 //! The server keeps no state of instances: every answer is read from the store. No payload is in an answer unless the request asks for it
@@ -28,8 +29,11 @@
 mod access;
 mod api;
 mod app;
+mod connection;
 mod extract;
+mod kept;
 mod link;
+mod metrics;
 mod openapi;
 mod options;
 mod problem;
@@ -49,13 +53,14 @@ use axum::middleware::from_fn_with_state;
 use outlast::Client;
 use routes::Routes;
 
-/// The API under `/api/v1`, the pages, `/healthz` and `/readyz`.
+/// The API under `/api/v1`, the pages, `/metrics`, `/healthz` and `/readyz`.
 ///
 /// Mount it with `Router::nest` under the path of [`Options::base_path`]. Without [`Options::tokens`] it admits every request that reaches
 /// it: put your own authentication in front, or give it tokens.
 pub fn router(client: Client, options: Options) -> Router {
     let app = App::new(client, options);
-    let (router, document) = ui::add(api::add(Routes::new(&app))).finish();
+    let routes = ui::add(api::add(Routes::new(&app)));
+    let (router, document) = routes.text("/metrics", Some(Scope::Read), metrics::metrics).finish();
     let router = api::add_document(router, document);
     router
         .layer(DefaultBodyLimit::max(app.options.body_bytes))

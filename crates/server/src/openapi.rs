@@ -1,6 +1,6 @@
 //! The OpenAPI document: paths from the list of routes, schemas from the types of requests and answers.
 
-use crate::api::operate;
+use crate::api::{operate, start};
 use crate::options::Options;
 use crate::problem::ProblemBody;
 use crate::routes::Described;
@@ -22,6 +22,7 @@ use utoipa::OpenApi;
     view::Pending,
     view::Queues,
     view::StateView,
+    view::StoredEvents,
     view::System,
     view::TimelineView,
     view::Tree,
@@ -33,8 +34,8 @@ use utoipa::OpenApi;
     operate::PruneBody,
     operate::ReasonBody,
     operate::Removed,
-    operate::StartBody,
-    operate::Started,
+    start::StartBody,
+    start::Started,
     ProblemBody,
 )))]
 struct Schemas;

@@ -2,6 +2,7 @@
 
 use crate::access::Tokens;
 use outlast::RuntimeOptions;
+use std::time::Duration;
 
 /// The options of [`router`](crate::router).
 #[derive(Debug, Clone)]
@@ -25,6 +26,19 @@ pub struct Options {
     pub streams: usize,
     /// The most bytes of the body of a request.
     pub body_bytes: usize,
+    /// The longest time for the body of a request.
+    pub body_timeout: Duration,
+    /// The requests that a caller may make per second, on average. A caller is a token, or an address without a token.
+    pub request_rate: f64,
+    /// The requests that a caller may make at once, above the rate.
+    pub request_burst: u32,
+    /// The most connections at a time, for [`serve`](crate::serve()). Further connections wait.
+    pub connections: usize,
+    /// The longest time for the headers of a request, and the longest time that a connection stays open without a request, for
+    /// [`serve`](crate::serve()).
+    pub header_timeout: Duration,
+    /// The longest time for which a client may read nothing of an answer, for [`serve`](crate::serve()).
+    pub write_timeout: Duration,
 }
 
 impl Default for Options {
@@ -39,6 +53,12 @@ impl Default for Options {
             requests: 64,
             streams: 32,
             body_bytes: 4 * 1024 * 1024,
+            body_timeout: Duration::from_secs(30),
+            request_rate: 500.0,
+            request_burst: 1_000,
+            connections: 512,
+            header_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
         }
     }
 }

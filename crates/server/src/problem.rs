@@ -47,6 +47,8 @@ codes! {
     TURN = "turn_running", CONFLICT, "A turn of the instance runs", true;
     TOO_LARGE = "too_large", PAYLOAD_TOO_LARGE, "The request is too large", false;
     MEDIA = "media_type", UNSUPPORTED_MEDIA_TYPE, "The request is not JSON", false;
+    SLOW = "request_timeout", REQUEST_TIMEOUT, "The request took too long to arrive", true;
+    RATE = "rate_limited", TOO_MANY_REQUESTS, "The caller has made too many requests", true;
     BUSY = "busy", SERVICE_UNAVAILABLE, "The server has too many requests", true;
     UNAVAILABLE = "store_unavailable", SERVICE_UNAVAILABLE, "The store cannot answer now", true;
     UNSUPPORTED = "unsupported", NOT_IMPLEMENTED, "The store does not support this", false;
@@ -59,6 +61,8 @@ codes! {
 pub(crate) struct Problem {
     pub(crate) code: Code,
     pub(crate) detail: String,
+    /// The number of seconds after which the request may succeed, for the header `Retry-After`.
+    pub(crate) retry_after: Option<u64>,
 }
 
 /// An error as RFC 9457 defines it, with three members of this API.
@@ -81,7 +85,12 @@ pub(crate) struct ProblemBody {
 
 impl Problem {
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into() }
+        Self { code, detail: detail.into(), retry_after: None }
+    }
+
+    /// A problem that may be over after some seconds.
+    pub(crate) fn later(code: Code, detail: impl Into<String>, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..Self::new(code, detail) }
     }
 
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {

@@ -68,6 +68,15 @@ impl Routes {
         self.add(&Method::GET, path, Rule { scope, is_write: false, is_page: true }, handler)
     }
 
+    /// Adds a text for programs, outside of the API.
+    pub(crate) fn text<H, T>(self, path: &'static str, scope: Option<Scope>, handler: H) -> Self
+    where
+        H: Handler<T, Shared>,
+        T: 'static,
+    {
+        self.add(&Method::GET, path, Rule { scope, is_write: false, is_page: false }, handler)
+    }
+
     /// Adds a route that the dashboard posts to without a token.
     pub(crate) fn post<H, T>(self, path: &'static str, handler: H) -> Self
     where

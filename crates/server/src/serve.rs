@@ -1,20 +1,25 @@
 //! Runs the router on a listener.
 
+use crate::connection::{Connection, Limits};
 use crate::options::Options;
 use axum::Router;
 use outlast::Client;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
 
 /// The time that open requests have after the stop. Streams and waits end with it.
 const GRACE: Duration = Duration::from_secs(3);
+/// The pause after an accept that failed, for example because the process has too many open files.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Serves until `stop` resolves; then open requests have some seconds to end.
 ///
-/// Cancellation safety: when the future is dropped, no further connection is accepted.
+/// Cancellation safety: when the future is dropped, all connections are closed.
 ///
 /// # Errors
 ///
@@ -31,20 +36,46 @@ pub async fn serve(
             "an address that other machines reach needs tokens: give a token file, or listen on 127.0.0.1",
         ));
     }
+    let limits = Limits { header: options.header_timeout, write: options.write_timeout };
+    let places = Arc::new(Semaphore::new(options.connections));
     let base = options.base_path.trim_matches('/').to_string();
     let router = crate::router(client, options);
     let router = match base.as_str() {
         "" => router,
         base => Router::new().nest(&format!("/{base}"), router),
     };
-    let stopped = Arc::new(Notify::new());
-    let signal = Arc::clone(&stopped);
-    let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
-        stop.await;
-        signal.notify_one();
-    });
-    tokio::select! {
-        ended = async { serving.await } => ended,
-        () = async { stopped.notified().await; tokio::time::sleep(GRACE).await } => Ok(()),
+    let (stopping, stopped) = watch::channel(());
+    let mut connections = JoinSet::new();
+    let mut stop = pin!(stop);
+    loop {
+        let next = async {
+            // A connection beyond the bound waits in the queue of the operating system.
+            let place = Arc::clone(&places).acquire_owned().await;
+            (listener.accept().await, place)
+        };
+        let (accepted, place) = tokio::select! {
+            next = next => next,
+            () = &mut stop => break,
+        };
+        // The results of connections that have ended are not kept.
+        while connections.try_join_next().is_some() {}
+        match accepted {
+            Ok((stream, peer)) => {
+                let connection =
+                    Connection { peer, router: router.clone(), limits, stopped: stopped.clone() };
+                connections.spawn(async move {
+                    connection.run(stream).await;
+                    drop(place);
+                });
+            }
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
     }
+    drop((listener, stopped));
+    // An error says that no connection is open.
+    let _ = stopping.send(());
+    let ended = async { while connections.join_next().await.is_some() {} };
+    // The connections that are left are closed.
+    let _ = tokio::time::timeout(GRACE, ended).await;
+    Ok(())
 }

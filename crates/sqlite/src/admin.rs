@@ -4,7 +4,7 @@ use crate::command::CallInfo;
 use crate::db::Db;
 use crate::delete::{BulkPage, Deleted, FinishedTree};
 use crate::executor::Answer;
-use crate::history::ExecutionKey;
+use crate::history::{EventPage, ExecutionKey};
 use crate::hold::{AuditPage, HeldPage, HoldInstance};
 use crate::pending::PendingPage;
 use crate::transaction::Transaction;
@@ -206,6 +206,17 @@ impl ProviderAdmin for SqliteProvider {
         let now = self.options.clock.now_ms();
         let page = PendingPage { instance: instance.to_string(), limit, now };
         Ok(Some(self.read_with("pending", page, pending::of_instance).await?))
+    }
+
+    async fn history_page(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        after: u64,
+        limit: usize,
+    ) -> Answer<Vec<Event>> {
+        let page = EventPage { key: ExecutionKey::of(instance, execution_id), after, limit };
+        self.read_with("history_page", page, history::page).await
     }
 
     async fn hold_instance(&self, instance: &str, hold: &Hold) -> Answer<HoldOutcome> {

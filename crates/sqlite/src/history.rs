@@ -62,6 +62,24 @@ pub(crate) fn read_newest(db: &Db, instance: &str) -> Result<Vec<Event>> {
     decoded(db, instance, newest_execution(db, instance)?)
 }
 
+/// Some events of an execution, after an event.
+pub(crate) struct EventPage {
+    pub(crate) key: ExecutionKey,
+    pub(crate) after: u64,
+    pub(crate) limit: usize,
+}
+
+/// The events of a page, ascending. An event that does not decode is an error.
+pub(crate) fn page(db: &Db, page: &EventPage) -> Result<Vec<Event>> {
+    let EventPage { key, after, limit } = page;
+    let limit = i64::try_from(*limit).unwrap_or(i64::MAX);
+    let wanted = (key.instance.as_str(), column(key.execution_id), column(*after), limit);
+    let texts = db.all(sql::HISTORY_PAGE, wanted, |row| stored_text(row, 0))?;
+    db.counters.history_rows_read.add(texts.len());
+    rows::decode_history(&key.instance, key.execution_id, texts.iter().map(String::as_str))
+        .map_err(|details| SqliteError::Damaged { details })
+}
+
 fn decoded(db: &Db, instance: &str, execution_id: u64) -> Result<Vec<Event>> {
     let texts = texts(db, instance, execution_id)?;
     rows::decode_history(instance, execution_id, texts.iter().map(String::as_str))

@@ -70,6 +70,7 @@ statements! {
     FREE_ACTIVITIES = "free_activities",
     HELD_INSTANCE = "held_instance",
     HISTORY_OUTLINE = "history_outline",
+    HISTORY_PAGE = "history_page",
     HISTORY_SIZE = "history_size",
     HOLDS_NO_LEASE = "holds_no_lease",
     HOLD_MESSAGES = "hold_messages",

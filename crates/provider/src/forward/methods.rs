@@ -63,6 +63,7 @@ macro_rules! __forward_method {
     (get_gauges [get_gauges $($rest:ident)*] $target:tt) => {};
     (list_dead_letters [list_dead_letters $($rest:ident)*] $target:tt) => {};
     (pending [pending $($rest:ident)*] $target:tt) => {};
+    (history_page [history_page $($rest:ident)*] $target:tt) => {};
     (hold_instance [hold_instance $($rest:ident)*] $target:tt) => {};
     (release_instance [release_instance $($rest:ident)*] $target:tt) => {};
     (held_instance [held_instance $($rest:ident)*] $target:tt) => {};
@@ -414,6 +415,14 @@ macro_rules! __forward_method {
             instance: &'life1 str,
             limit: usize
         ) -> ::std::option::Option<$crate::PendingWork>);
+    };
+    (history_page [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin history_page ['life1] (
+            instance: &'life1 str,
+            execution_id: u64,
+            after: u64,
+            limit: usize
+        ) -> ::std::vec::Vec<$crate::model::Event>);
     };
     (hold_instance [] $target:tt) => {
         $crate::__forward_async!($target ProviderAdmin hold_instance ['life1 'life2] (

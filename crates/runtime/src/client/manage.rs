@@ -110,6 +110,20 @@ impl Client {
         Ok(self.admin()?.read_history_with_execution_id(instance, execution_id).await?)
     }
 
+    /// Events of one execution with ids above `after`, ascending, at most `limit`; empty if there are none. The stores of Outlast read
+    /// these events only, so that the pages of a long history cost little.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn history_page(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, ClientError> {
+        Ok(self.admin()?.history_page(instance, execution_id, after, limit).await?)
+    }
+
     /// Totals over the whole store.
     ///
     /// Cancellation safety: it only reads.

@@ -142,7 +142,7 @@ impl StartBuilder<'_> {
         let client = self.client;
         let (instance, request) = self.into_request()?;
         let outcome = client.store.start_orchestration(request).await?;
-        Ok(StartReceipt { instance, outcome })
+        Ok(StartReceipt::new(instance, outcome))
     }
 
     fn into_request(self) -> Result<(String, StartRequest), ClientError> {
@@ -190,6 +190,11 @@ pub struct StartReceipt {
 }
 
 impl StartReceipt {
+    /// A receipt, for clients of other transports.
+    pub fn new(instance: impl Into<String>, outcome: StartOutcome) -> Self {
+        Self { instance: instance.into(), outcome }
+    }
+
     /// Whether this call started the instance.
     pub fn is_started(&self) -> bool {
         self.outcome == StartOutcome::Started

@@ -1,16 +1,18 @@
 //! The two layers around every route: the outer one for all requests, the inner one with the rule of the route.
 
 use super::origin::{check_host, check_origin};
+use super::rate::of_address;
 use super::{Scope, Scopes};
 use crate::app::Shared;
 use crate::problem::{Code, Problem};
 use crate::ui;
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use outlast::providers::{Entropy, OsEntropy};
+use outlast::providers::{Clock, Entropy, OsEntropy, SystemClock};
+use std::net::SocketAddr;
 
 /// The name in audit records if the server has no tokens.
 const ANONYMOUS: &str = "local";
@@ -28,6 +30,10 @@ pub(crate) struct Caller {
     pub(crate) scopes: Scopes,
 }
 
+/// The caller whose token a request presents, if the server knows the token.
+#[derive(Debug, Clone)]
+struct Presented(Option<Caller>);
+
 /// The rule of a route.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rule {
@@ -39,23 +45,28 @@ pub(crate) struct Rule {
     pub(crate) is_page: bool,
 }
 
-/// The outer layer: host, number of requests, headers of the response, and the form of errors.
+/// The outer layer: host, rate and number of requests, headers of the response, and the form of errors.
 pub(crate) async fn enter(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
     let id = RequestId(format!("{:032x}", OsEntropy.next_u128()));
-    request.extensions_mut().insert(id.clone());
     let path = request.uri().path();
-    let (is_api, is_probe) = (path.starts_with("/api/"), matches!(path, "/healthz" | "/readyz"));
+    let is_api = path.starts_with("/api/") || path == "/metrics";
+    let is_probe = matches!(path, "/healthz" | "/readyz");
     let is_head = request.method() == axum::http::Method::HEAD;
+    let began_ms = SystemClock.now_ms();
+    let caller = known(&app, request.headers());
     let admitted = match is_probe {
         // A probe names the address of the machine, and the answer tells nothing.
         true => Ok(()),
-        false => check_host(request.headers(), &app.options.hosts),
+        false => check_host(request.headers(), &app.options.hosts)
+            .and_then(|()| check_rate(&app, caller.as_ref(), &request, began_ms)),
     };
+    request.extensions_mut().insert(id.clone());
+    request.extensions_mut().insert(Presented(caller));
     let permit = app.requests.try_acquire();
     let mut response = match (admitted, permit) {
         (Err(problem), _) => problem.into_response(),
         (Ok(()), Err(_)) => {
-            Problem::new(Code::BUSY, "the server answers as many requests as it may: try again later")
+            Problem::later(Code::BUSY, "the server answers as many requests as it may: try again later", 1)
                 .into_response()
         }
         (Ok(()), Ok(_permit)) => next.run(request).await,
@@ -70,18 +81,23 @@ pub(crate) async fn enter(State(app): State<Shared>, mut request: Request, next:
         }
     }
     add_headers(response.headers_mut(), &id);
+    app.seen.note(status, SystemClock.now_ms().saturating_sub(began_ms));
     response
 }
 
 fn shown(app: &Shared, problem: Problem, id: &RequestId, is_api: bool) -> Response {
-    let status = problem.code.status;
-    if !is_api {
-        return ui::failed(app, problem, &id.0);
+    let (status, retry_after) = (problem.code.status, problem.retry_after);
+    let mut response = match is_api {
+        false => ui::failed(app, problem, &id.0),
+        true => {
+            let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"))];
+            (status, kind, Json(problem.body(&app.options.base_path, &id.0))).into_response()
+        }
+    };
+    if let Some(seconds) = retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     }
-    let mut response = (status, Json(problem.body(&app.options.base_path, &id.0))).into_response();
-    let kind = HeaderValue::from_static("application/problem+json");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    if status == axum::http::StatusCode::UNAUTHORIZED {
+    if is_api && status == axum::http::StatusCode::UNAUTHORIZED {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     response
@@ -116,7 +132,8 @@ pub(crate) async fn protect(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match admit(&app, rule, request.headers()) {
+    let caller = request.extensions_mut().remove::<Presented>().and_then(|Presented(caller)| caller);
+    match admit(&app, rule, request.headers(), caller) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -126,17 +143,31 @@ pub(crate) async fn protect(
     }
 }
 
-fn admit(app: &Shared, rule: Rule, headers: &HeaderMap) -> Result<Caller, Problem> {
+/// The caller of a request. Without tokens every request has all scopes.
+fn known(app: &Shared, headers: &HeaderMap) -> Option<Caller> {
+    let Some(tokens) = &app.options.tokens else {
+        return Some(Caller { name: ANONYMOUS.to_string(), scopes: Scopes::all() });
+    };
+    let (name, scopes) = tokens.find(presented(headers)?)?;
+    Some(Caller { name: name.to_string(), scopes })
+}
+
+/// Counts the request for its token, or for its address if it has no valid token.
+fn check_rate(app: &Shared, caller: Option<&Caller>, request: &Request, now_ms: u64) -> Result<(), Problem> {
+    let counted = match caller {
+        Some(caller) if app.options.tokens.is_some() => format!("token {}", caller.name),
+        _ => of_address(request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip())),
+    };
+    app.rates.take(&counted, now_ms).map_err(|seconds| {
+        let detail = format!("this caller has made too many requests: try again after {seconds} s");
+        Problem::later(Code::RATE, detail, seconds)
+    })
+}
+
+fn admit(app: &Shared, rule: Rule, headers: &HeaderMap, caller: Option<Caller>) -> Result<Caller, Problem> {
     if !rule.is_page {
         check_origin(headers)?;
     }
-    let caller = match &app.options.tokens {
-        None => Some(Caller { name: ANONYMOUS.to_string(), scopes: Scopes::all() }),
-        Some(tokens) => presented(headers).and_then(|token| {
-            let (name, scopes) = tokens.find(token)?;
-            Some(Caller { name: name.to_string(), scopes })
-        }),
-    };
     let Some(scope) = rule.scope else {
         return Ok(caller.unwrap_or(Caller { name: ANONYMOUS.to_string(), scopes: Scopes::default() }));
     };

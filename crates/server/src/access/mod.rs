@@ -2,9 +2,11 @@
 
 mod guard;
 mod origin;
+mod rate;
 mod scope;
 mod token;
 
 pub(crate) use guard::{COOKIE, Caller, RequestId, Rule, cookie, enter, protect};
+pub(crate) use rate::Buckets;
 pub use scope::{Scope, Scopes};
 pub use token::{TokenError, Tokens};

@@ -5,7 +5,7 @@ use crate::access::Caller;
 use crate::app::Shared;
 use crate::extract::{Execution, InstanceId, Params};
 use crate::problem::Problem;
-use crate::view::{self, EventPage, EventQuery, StateView, TimelineView};
+use crate::view::{self, EventPage, EventQuery, StateView, StoredEvents, TimelineView};
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_DISPOSITION;
 use axum::response::{IntoResponse, Response};
@@ -22,8 +22,18 @@ pub(super) async fn events(
     Params(asked): Params<Asked>,
 ) -> Result<Json<EventPage>, Problem> {
     let payloads = asked.granted(&caller)?;
-    let history = view::history(&app.client, &id, execution).await?;
-    view::events(&id, &history, &query, payloads).map(Json)
+    let found = view::execution(&app.client, &id, execution).await?;
+    view::events(&app.client, &id, found.execution, &query, payloads).await.map(Json)
+}
+
+pub(super) async fn stored(
+    State(app): State<Shared>,
+    InstanceId(id): InstanceId,
+    Execution(execution): Execution,
+    Params(query): Params<EventQuery>,
+) -> Result<Json<StoredEvents>, Problem> {
+    let found = view::execution(&app.client, &id, execution).await?;
+    view::stored_events(&app.client, &id, found.execution, &query).await.map(Json)
 }
 
 #[derive(Deserialize)]
@@ -68,8 +78,8 @@ pub(super) async fn payloads(
 ) -> Result<Response, Problem> {
     let event = segments.get("event").and_then(|event| event.parse().ok());
     let event = event.ok_or_else(|| Problem::invalid("the event is a number"))?;
-    let history = view::history(&app.client, &id, execution).await?;
-    let found = view::payloads(&id, &history, event)?;
+    let execution = view::execution(&app.client, &id, execution).await?.execution;
+    let found = view::payloads(&app.client, &id, execution, event).await?;
     let name = format!("attachment; filename=\"event-{event}.json\"");
     Ok(([(CONTENT_DISPOSITION, name)], Json(found)).into_response())
 }

@@ -71,14 +71,15 @@ pub(super) async fn tree(
 #[derive(Deserialize)]
 pub(super) struct Patience {
     timeout: Option<u64>,
+    key: Option<String>,
 }
 
-/// 200 for an instance that has ended, 202 for another one. An instance that does not exist yet is waited for.
+/// 200 for an instance that has ended or has the key, 202 for another one. An instance that does not exist yet is waited for.
 pub(super) async fn wait(
     State(app): State<Shared>,
     Extension(caller): Extension<Caller>,
     InstanceId(id): InstanceId,
-    Params(Patience { timeout }): Params<Patience>,
+    Params(Patience { timeout, key }): Params<Patience>,
     Params(asked): Params<Asked>,
 ) -> Result<Response, Problem> {
     let payloads = asked.granted(&caller)?;
@@ -89,8 +90,13 @@ pub(super) async fn wait(
         )));
     }
     let _permit = app.stream_permit()?;
-    let status = match app.client.wait_for_orchestration(&id, Duration::from_secs(seconds)).await {
-        Ok(_) => StatusCode::OK,
+    let timeout = Duration::from_secs(seconds);
+    let waited = match key {
+        Some(key) => app.client.wait_for_kv_value(&id, &key, timeout).await.map(drop),
+        None => app.client.wait_for_orchestration(&id, timeout).await.map(drop),
+    };
+    let status = match waited {
+        Ok(()) => StatusCode::OK,
         Err(ClientError::Timeout) => StatusCode::ACCEPTED,
         Err(error) => return Err(error.into()),
     };

@@ -3,6 +3,7 @@
 mod history;
 mod instances;
 pub(crate) mod operate;
+pub(crate) mod start;
 mod store;
 mod stream;
 
@@ -15,6 +16,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::Value;
+pub(crate) use stream::StoreMarks;
 
 /// The parameter with which a request asks for payloads.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -85,10 +87,13 @@ pub(crate) fn add(routes: Routes) -> Routes {
             Some(Scope::Read),
             About {
                 summary: "Server-sent events that say what has changed; they carry no data",
-                params: &[(
-                    "instance",
-                    "watches this instance; without it, the newest instances and the queues",
-                )],
+                params: &[
+                    (
+                        "instance",
+                        "watches this instance; up to 16 times. Without it, the stream watches the newest instances and the queues",
+                    ),
+                    ("store", "true watches the newest instances and the queues too"),
+                ],
                 ..About::default()
             },
             stream::stream,
@@ -111,7 +116,11 @@ fn add_instances(routes: Routes) -> Routes {
     };
     let one = About { params: &[PAYLOADS], ..read("One instance", "Detail") };
     let wait = About {
-        params: &[("timeout", "seconds, from 0 to 60; 30 if not given"), PAYLOADS],
+        params: &[
+            ("timeout", "seconds, from 0 to 60; 30 if not given"),
+            ("key", "waits until this key has a value, instead of the end"),
+            PAYLOADS,
+        ],
         ..read("Waits until the instance has ended; 202 if it has not", "Detail")
     };
     let scope = Some(Scope::Read);
@@ -169,6 +178,10 @@ fn add_history(routes: Routes) -> Routes {
         ..read("Keys, custom status and open operations after an event", "StateView")
     };
     let payload = About { summary: "An event as it is stored, as a file", ..About::default() };
+    let stored = About {
+        params: &[("after", "events with higher ids: `next` of the page before"), LIMIT],
+        ..read("A page of the events of an execution as they are stored", "StoredEvents")
+    };
     let scope = Some(Scope::Read);
     routes
         .api(Method::GET, EXECUTION_EVENTS, scope, events, history::events)
@@ -180,6 +193,13 @@ fn add_history(routes: Routes) -> Routes {
             history::timeline,
         )
         .api(Method::GET, "/instances/{id}/executions/{execution}/state", scope, state, history::state)
+        .api(
+            Method::GET,
+            "/instances/{id}/executions/{execution}/history",
+            Some(Scope::Payloads),
+            stored,
+            history::stored,
+        )
         .api(
             Method::GET,
             "/instances/{id}/executions/{execution}/payloads/{event}",
@@ -204,7 +224,7 @@ fn add_operate(routes: Routes) -> Routes {
         About { answer: Some("Removed"), ..write("Deletes old executions of an instance", "PruneBody") };
     let (operate, admin) = (Some(Scope::Operate), Some(Scope::Admin));
     routes
-        .api(Method::POST, "/instances", operate, start, operate::start)
+        .api(Method::POST, "/instances", operate, start, start::start)
         .api(
             Method::POST,
             "/instances/{id}/events",

@@ -5,35 +5,16 @@ use crate::app::Shared;
 use crate::extract::{Body, InstanceId, Params};
 use crate::problem::{Code, Problem};
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::{Extension, Json};
-use outlast::client::Conflict;
-use outlast::providers::{AuditEntry, StartOutcome};
+use outlast::providers::AuditEntry;
 use outlast::{OrchestrationStatus, PruneOptions};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::time::Duration;
 use utoipa::ToSchema;
 
 /// The longest reason, in bytes.
 const LONGEST_REASON: usize = 1_000;
-
-/// A start.
-#[derive(Deserialize, ToSchema)]
-pub(crate) struct StartBody {
-    /// The id of the instance; not with the header Idempotency-Key, from which an id is made.
-    instance: Option<String>,
-    orchestration: String,
-    version: Option<String>,
-    /// The input as text.
-    #[serde(default)]
-    input: String,
-    /// The time for which the start waits in the queue.
-    delay_ms: Option<u64>,
-    /// The reason, for the audit.
-    #[serde(default)]
-    reason: String,
-}
 
 /// A positional event.
 #[derive(Deserialize, ToSchema)]
@@ -95,16 +76,6 @@ pub(super) struct DeleteParams {
     force: bool,
 }
 
-/// A start that was stored, or an instance that existed.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct Started {
-    instance: String,
-    /// False for an instance that an earlier request with the same Idempotency-Key started.
-    started: bool,
-    /// Whether the audit has a record; false if the store keeps none.
-    audited: bool,
-}
-
 /// A request that was stored, and takes effect at the next turn of the instance.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Accepted {
@@ -136,7 +107,7 @@ pub(super) struct Act<'a> {
 }
 
 impl<'a> Act<'a> {
-    fn new(
+    pub(super) fn new(
         app: &'a Shared,
         (caller, request): (&'a Caller, &'a RequestId),
         action: &'static str,
@@ -170,7 +141,10 @@ impl<'a> Act<'a> {
     }
 
     /// Runs the change and records it. Requests that the client refuses are recorded too.
-    async fn run<T>(&self, change: impl Future<Output = Result<T, Problem>>) -> Result<(T, bool), Problem> {
+    pub(super) async fn run<T>(
+        &self,
+        change: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<(T, bool), Problem> {
         let (done, value) = match change.await {
             Ok(value) => (Ok(()), Some(value)),
             Err(problem) => (Err(problem), None),
@@ -200,55 +174,7 @@ impl<'a> Act<'a> {
     }
 }
 
-type Ids = (Extension<Caller>, Extension<RequestId>);
-
-pub(super) async fn start(
-    State(app): State<Shared>,
-    (caller, request): Ids,
-    headers: HeaderMap,
-    Body(body): Body<StartBody>,
-) -> Result<(StatusCode, Json<Started>), Problem> {
-    let key = headers.get("idempotency-key").map(|key| key.to_str().map(str::to_string));
-    let key = key.transpose().map_err(|_| Problem::invalid("Idempotency-Key is not visible ASCII text"))?;
-    let target = match (&body.instance, &key) {
-        (Some(instance), _) => instance.clone(),
-        (None, Some(key)) => format!("{}:{key}", body.orchestration),
-        (None, None) => return Err(Problem::invalid("give `instance`, or the header Idempotency-Key")),
-    };
-    let act = Act::new(&app, (&caller, &request), "instance.start", &target, &body.reason)?;
-    let mut builder =
-        app.client.start_request(body.orchestration).input(body.input).if_exists(Conflict::Fail);
-    if let Some(instance) = body.instance {
-        builder = builder.instance(instance);
-    }
-    if let Some(key) = &key {
-        builder = builder.idempotency_token(key.as_str());
-    }
-    if let Some(version) = body.version {
-        builder = builder.version(version);
-    }
-    if let Some(delay) = body.delay_ms {
-        builder = builder.delay(Duration::from_millis(delay));
-    }
-    let is_repeatable = key.is_some();
-    let change = async {
-        let receipt = builder.send().await?;
-        match &receipt.outcome {
-            StartOutcome::AlreadyExists { .. } if !is_repeatable => Err(Problem::new(
-                Code::EXISTS,
-                format!(
-                    "instance '{:.80}' exists already: choose another id, or delete it first",
-                    receipt.instance
-                ),
-            )),
-            _ => Ok(receipt),
-        }
-    };
-    let (receipt, audited) = act.run(change).await?;
-    let started = receipt.is_started();
-    let status = if started { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(Started { instance: receipt.instance, started, audited })))
-}
+pub(super) type Ids = (Extension<Caller>, Extension<RequestId>);
 
 type Answer = Result<(StatusCode, Json<Accepted>), Problem>;
 

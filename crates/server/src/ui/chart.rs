@@ -18,6 +18,8 @@ pub(super) struct Chart {
     pub(super) gaps: Vec<Cut>,
     pub(super) is_grouped: bool,
     pub(super) is_running: bool,
+    /// Whether tries are folded into rows.
+    pub(super) has_tries: bool,
     pub(super) took: String,
     /// The outline of the number of running operations over time.
     pub(super) minimap: String,
@@ -69,6 +71,7 @@ impl Chart {
             gaps: axis.gaps().map(cut).collect(),
             is_grouped: timeline.is_grouped,
             is_running: timeline.is_running,
+            has_tries: timeline.spans.iter().any(|one| one.attempts > 1),
             took: span(timeline.to_ms.saturating_sub(timeline.from_ms)),
             minimap: outline(&timeline.bins),
             left_out: timeline.spans.len().saturating_sub(MOST_ROWS),

@@ -102,10 +102,11 @@ pub(super) async fn page(
 ) -> Result<Response, Problem> {
     let payloads = asked.granted(&caller)?;
     let detail = view::detail(&app, &id, payloads).await?;
-    let history = view::history(&app.client, &id, shown.execution).await?;
+    let found = view::execution(&app.client, &id, shown.execution).await?;
     let here = format!("{}/instances/{}", app.options.base_path, encoded(&id));
     let chosen = TABS.into_iter().find(|tab| Some(*tab) == shown.tab.as_deref()).unwrap_or(TABS[0]);
-    let execution = history.execution;
+    let execution = found.execution;
+    let events = app.client.get_execution_info(&id, execution).await?.event_count;
     let keep = {
         let mut keep = format!("execution={execution}");
         if payloads {
@@ -114,9 +115,9 @@ pub(super) async fn page(
         keep
     };
     let body =
-        body(&app, &id, &history, &shown, chosen, payloads, &format!("{here}?tab={chosen}&{keep}")).await?;
+        body(&app, &id, execution, &shown, chosen, payloads, &format!("{here}?tab={chosen}&{keep}")).await?;
     let title = |name: &str| match name {
-        "events" => format!("Events {}", history.events.len()),
+        "events" => format!("Events {events}"),
         other => other[..1].to_uppercase() + &other[1..],
     };
     let tab = |name: &'static str| Tab {
@@ -125,13 +126,14 @@ pub(super) async fn page(
         href: format!("{here}?tab={name}&{keep}"),
         is_chosen: name == chosen,
     };
-    let newest = history.kept.iter().rev().take(20).copied();
+    let newest = found.kept.iter().rev().take(20).copied();
     let until = if detail.state == "running" { SystemClock.now_ms() } else { detail.instance.updated_at_ms };
     let parent = detail.instance.parent.clone();
     let frame =
         Frame::new(&app, &caller, &headers, "instances", id.as_str()).with_command(command(chosen, &id));
     // A state of the past does not change.
-    let frame = if detail.state == "running" && shown.at.is_none() { frame.live() } else { frame };
+    let frame =
+        if detail.state == "running" && shown.at.is_none() { frame.live_instance(&id) } else { frame };
     let page = Page {
         tone: tone(&detail.instance.status),
         age: span(until.saturating_sub(detail.instance.created_at_ms)),
@@ -168,7 +170,7 @@ fn command(tab: &str, id: &str) -> String {
 async fn body(
     app: &App,
     id: &str,
-    history: &view::History,
+    execution: u64,
     shown: &Shown,
     chosen: &str,
     payloads: bool,
@@ -178,12 +180,13 @@ async fn body(
     Ok(match chosen {
         "events" => {
             let query = EventQuery { after: shown.after, limit: Some(EVENTS), kinds: None };
-            let page = view::events(id, history, &query, payloads)?;
+            let page = view::events(&app.client, id, execution, &query, payloads).await?;
             let next = page.next.map(|next| format!("{address}&after={next}"));
             Body::Events { page, next, is_first: shown.after.is_none() }
         }
         "state" => {
-            let state = view::state(&app.client, id, history, shown.at, payloads).await?;
+            let history = view::history(&app.client, id, Some(execution)).await?;
+            let state = view::state(&app.client, id, &history, shown.at, payloads).await?;
             let last = history.events.last().map_or(0, |event| event.event_id);
             let open = state.open.iter().map(|open| {
                 let (kind, name) = described(&open.operation);
@@ -206,7 +209,8 @@ async fn body(
             Body::Tree { rows: rows.collect(), tree }
         }
         _ => {
-            let found = view::timeline(id, history, !shown.tries, Some(MOST_ROWS)).timeline;
+            let history = view::history(&app.client, id, Some(execution)).await?;
+            let found = view::timeline(id, &history, !shown.tries, Some(MOST_ROWS)).timeline;
             let chart = Chart::of(&found, base);
             Body::Timeline {
                 chart,

@@ -89,7 +89,7 @@ pub(super) async fn page(
         status,
         query,
         // Later pages do not move while they are read.
-        frame: if is_first { frame.live() } else { frame },
+        frame: if is_first { frame.live("instances") } else { frame },
     };
     Ok(html(StatusCode::OK, &list))
 }

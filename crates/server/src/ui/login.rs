@@ -7,8 +7,8 @@ use crate::extract::Body;
 use crate::problem::{Code, Problem};
 use askama::Template;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
@@ -34,6 +34,7 @@ pub(super) struct LoginBody {
 
 pub(super) async fn login(
     State(app): State<Shared>,
+    headers: HeaderMap,
     Body(body): Body<LoginBody>,
 ) -> Result<Response, Problem> {
     let is_known = app.options.tokens.as_ref().is_some_and(|tokens| tokens.find(&body.token).is_some());
@@ -41,13 +42,21 @@ pub(super) async fn login(
     let is_plain =
         body.token.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b';' | b',' | b'"' | b'\\'));
     match is_known && is_plain {
-        true => Ok(set_cookie(&app, &body.token, "")),
+        true => Ok(set_cookie(&app, &body.token, secure(&headers))),
         false => Err(Problem::new(Code::UNAUTHENTICATED, "the server does not know this token")),
     }
 }
 
 pub(super) async fn logout(State(app): State<Shared>) -> Response {
     set_cookie(&app, "", "; Max-Age=0")
+}
+
+/// A browser sends the cookie over TLS only, if the login came through a proxy with TLS. A client that lies gets a stricter cookie.
+fn secure(headers: &HeaderMap) -> &'static str {
+    match headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https") {
+        true => "; Secure",
+        false => "",
+    }
 }
 
 fn set_cookie(app: &App, token: &str, end: &str) -> Response {

@@ -40,6 +40,8 @@ pub(crate) fn add(routes: Routes) -> Routes {
 struct Frame {
     base: String,
     store: String,
+    /// The store in a few characters: of a file, its name.
+    store_name: String,
     title: String,
     /// The active entry of the navigation.
     tab: &'static str,
@@ -53,8 +55,10 @@ struct Frame {
     theme: &'static str,
     /// The command that shows the same.
     command: String,
-    /// Whether the page reads itself again.
-    live: bool,
+    /// The hint of the stream after which the page reads itself again; empty if the page does not change.
+    live: &'static str,
+    /// The instance of the hint `instance`.
+    watched: String,
 }
 
 impl Frame {
@@ -67,6 +71,7 @@ impl Frame {
     ) -> Self {
         Self {
             base: app.options.base_path.clone(),
+            store_name: store_name(&app.options.store).to_string(),
             store: app.options.store.clone(),
             title: title.into(),
             tab,
@@ -79,7 +84,8 @@ impl Frame {
                 _ => "",
             },
             command: String::new(),
-            live: false,
+            live: "",
+            watched: String::new(),
         }
     }
 
@@ -87,8 +93,12 @@ impl Frame {
         Self { command: format!("outlast {}", command.into()), ..self }
     }
 
-    fn live(self) -> Self {
-        Self { live: true, ..self }
+    fn live(self, hint: &'static str) -> Self {
+        Self { live: hint, ..self }
+    }
+
+    fn live_instance(self, id: &str) -> Self {
+        Self { watched: id.to_string(), ..self.live("instance") }
     }
 
     /// The frame of a page for callers without a token.
@@ -96,6 +106,11 @@ impl Frame {
         let nobody = Caller { name: String::new(), scopes: crate::access::Scopes::default() };
         Self { who: None, ..Self::new(app, &nobody, &HeaderMap::new(), "", title) }
     }
+}
+
+fn store_name(store: &str) -> &str {
+    let file = store.strip_prefix("sqlite:").and_then(|path| path.rsplit(['/', '\\']).next());
+    file.filter(|name| !name.is_empty()).unwrap_or(store)
 }
 
 /// A time for people: the script shows it in the zone of the browser.
@@ -157,4 +172,21 @@ struct Problems {
 /// The page that the `type` of a problem names.
 async fn problems(State(app): State<Shared>) -> Response {
     html(StatusCode::OK, &Problems { frame: Frame::bare(&app, "Problems"), codes: Code::ALL })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::store_name;
+
+    #[test]
+    fn file_is_shown_by_its_name() {
+        for (store, name) in [
+            ("sqlite:/var/lib/shop.db", "shop.db"),
+            ("sqlite:shop.db", "shop.db"),
+            ("sqlite:", "sqlite:"),
+            ("schema 'a' of postgres://...@db/shop", "schema 'a' of postgres://...@db/shop"),
+        ] {
+            assert_eq!(store_name(store), name);
+        }
+    }
 }

@@ -29,7 +29,7 @@ pub(super) async fn queues(
     Extension(caller): Known,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let frame = Frame::new(&app, &caller, &headers, "queues", "Queues").live();
+    let frame = Frame::new(&app, &caller, &headers, "queues", "Queues").live("system");
     Ok(html(StatusCode::OK, &QueuesPage { frame, queues: view::queues(&app).await? }))
 }
 
@@ -59,7 +59,7 @@ pub(super) async fn dead_letters(
         at: Moment::of(letter.at_ms),
     };
     let rows = letters.items.iter().map(row).collect();
-    let frame = Frame::new(&app, &caller, &headers, "dead-letters", "Dead letters").live();
+    let frame = Frame::new(&app, &caller, &headers, "dead-letters", "Dead letters").live("system");
     Ok(html(StatusCode::OK, &DeadLettersPage { frame, letters, rows }))
 }
 
@@ -105,6 +105,6 @@ pub(super) async fn system(
 ) -> Result<Response, Problem> {
     let system = view::system(&app).await?;
     let as_of = Moment::of(system.instances.as_of_ms);
-    let frame = Frame::new(&app, &caller, &headers, "system", "System").live();
+    let frame = Frame::new(&app, &caller, &headers, "system", "System").live("system");
     Ok(html(StatusCode::OK, &SystemPage { frame, system, as_of }))
 }

@@ -1,9 +1,9 @@
 //! Events of an execution. Payloads are shown on request, and cut if they are long.
 
-use super::{History, rfc3339};
+use super::rfc3339;
 use crate::problem::{Code, Problem};
-use outlast::Event;
 use outlast::lens::is_without_payload;
+use outlast::{Client, Event};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -23,6 +23,10 @@ const APART: &[&str] = &[
 const LONGEST: usize = 16 * 1024;
 /// The most events of a page.
 const MOST: usize = 500;
+/// The most bytes of the texts of a page of stored events, unless its first event is larger.
+const LARGEST_PAGE: usize = 8 * 1024 * 1024;
+/// The events that are read at a time while events of some kinds are searched.
+const SEARCHED: usize = 1_000;
 
 /// The parameters of the list of events.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -62,6 +66,17 @@ pub(crate) struct EventPage {
     pub(crate) total: usize,
     /// Whether payloads are shown.
     pub(crate) payloads: bool,
+}
+
+/// A page of events as they are stored, ascending.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct StoredEvents {
+    pub(crate) instance: String,
+    pub(crate) execution: u64,
+    #[schema(value_type = Vec<Object>)]
+    pub(crate) items: Vec<Map<String, Value>>,
+    /// The parameter `after` of the next page.
+    pub(crate) next: Option<u64>,
 }
 
 impl EventView {
@@ -110,48 +125,86 @@ fn fields(event: &Event) -> Map<String, Value> {
     }
 }
 
-/// A page of events.
-pub(crate) fn events(
+fn checked(query: &EventQuery) -> Result<usize, Problem> {
+    match query.limit.unwrap_or(100) {
+        limit @ 1..=MOST => Ok(limit),
+        _ => Err(Problem::invalid(format!("the limit of a page is from 1 to {MOST}"))),
+    }
+}
+
+/// A page of the events of an execution. The store reads the page only, and with `kinds` the events up to its end.
+pub(crate) async fn events(
+    client: &Client,
     id: &str,
-    history: &History,
+    execution: u64,
     query: &EventQuery,
     payloads: bool,
 ) -> Result<EventPage, Problem> {
-    let limit = query.limit.unwrap_or(100);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Problem::invalid(format!("the limit of a page is from 1 to {MOST}")));
-    }
+    let limit = checked(query)?;
     let kinds: Vec<&str> =
         query.kinds.as_deref().unwrap_or_default().split(',').filter(|kind| !kind.is_empty()).collect();
-    let after = query.after.unwrap_or(0);
-    let later = history.events.iter().filter(|event| event.event_id > after);
-    let mut matching =
-        later.filter(|event| kinds.is_empty() || kinds.contains(&event.kind.type_name())).peekable();
-    let mut items = Vec::new();
-    while items.len() < limit
-        && let Some(event) = matching.next()
-    {
-        items.push(EventView::of(event, payloads));
+    // One event more says whether the page is the last one.
+    let read = if kinds.is_empty() { limit + 1 } else { SEARCHED };
+    let mut after = query.after.unwrap_or(0);
+    let mut items: Vec<EventView> = Vec::new();
+    let mut next = None;
+    while next.is_none() {
+        let found = client.history_page(id, execution, after, read).await?;
+        let Some(last) = found.last() else { break };
+        after = last.event_id;
+        for event in found.iter().filter(|event| kinds.is_empty() || kinds.contains(&event.kind.type_name()))
+        {
+            if items.len() == limit {
+                next = items.last().map(|last| last.id);
+                break;
+            }
+            items.push(EventView::of(event, payloads));
+        }
+        if found.len() < read {
+            break;
+        }
     }
-    let next = matching.peek().and(items.last()).map(|last| last.id);
-    Ok(EventPage {
-        instance: id.to_string(),
-        execution: history.execution,
-        items,
-        next,
-        total: history.events.len(),
-        payloads,
-    })
+    let total = client.get_execution_info(id, execution).await?.event_count;
+    Ok(EventPage { instance: id.to_string(), execution, items, next, total, payloads })
+}
+
+/// The events of a page as they are stored. A page with large payloads has fewer events than the limit.
+pub(crate) async fn stored_events(
+    client: &Client,
+    id: &str,
+    execution: u64,
+    query: &EventQuery,
+) -> Result<StoredEvents, Problem> {
+    let limit = checked(query)?;
+    let after = query.after.unwrap_or(0);
+    let mut events = client.history_page(id, execution, after, limit + 1).await?;
+    let mut bytes = 0;
+    let fits = events.iter().take(limit).take_while(|event| {
+        let is_first = bytes == 0;
+        bytes += event.text_bytes().max(1);
+        is_first || bytes <= LARGEST_PAGE
+    });
+    let shown = fits.count();
+    let is_last = shown == events.len();
+    events.truncate(shown);
+    let next = events.last().filter(|_| !is_last).map(|last| last.event_id);
+    let items = events.iter().map(fields).collect();
+    Ok(StoredEvents { instance: id.to_string(), execution, items, next })
 }
 
 /// The whole event, as it is stored.
-pub(crate) fn payloads(id: &str, history: &History, event_id: u64) -> Result<Value, Problem> {
-    let found = history.events.iter().find(|event| event.event_id == event_id);
-    match found {
+pub(crate) async fn payloads(
+    client: &Client,
+    id: &str,
+    execution: u64,
+    event_id: u64,
+) -> Result<Value, Problem> {
+    let found = client.history_page(id, execution, event_id.saturating_sub(1), 1).await?;
+    match found.first().filter(|event| event.event_id == event_id) {
         Some(event) => Ok(Value::Object(fields(event))),
         None => Err(Problem::new(
             Code::NOT_FOUND,
-            format!("execution {} of instance '{id:.80}' has no event {event_id}", history.execution),
+            format!("execution {execution} of instance '{id:.80}' has no event {event_id}"),
         )),
     }
 }

@@ -4,7 +4,14 @@ use crate::problem::{Code, Problem};
 use outlast::providers::InstanceInfo;
 use outlast::{Client, Event, INITIAL_EXECUTION_ID, OrchestrationStatus};
 
-/// The events of an execution.
+/// An execution that the store keeps.
+pub(crate) struct Execution {
+    pub(crate) execution: u64,
+    /// The executions that the store keeps, ascending.
+    pub(crate) kept: Vec<u64>,
+}
+
+/// All events of an execution.
 pub(crate) struct History {
     pub(crate) execution: u64,
     /// The executions that the store keeps, ascending.
@@ -24,8 +31,8 @@ pub(crate) async fn info(client: &Client, id: &str) -> Result<InstanceInfo, Prob
     }
 }
 
-/// The events of one execution: of the newest one if `wanted` is `None`.
-pub(crate) async fn history(client: &Client, id: &str, wanted: Option<u64>) -> Result<History, Problem> {
+/// One execution: the newest one if `wanted` is `None`.
+pub(crate) async fn execution(client: &Client, id: &str, wanted: Option<u64>) -> Result<Execution, Problem> {
     let kept = client.list_executions(id).await?;
     if kept.is_empty() {
         return Err(Problem::no_instance(id));
@@ -41,6 +48,12 @@ pub(crate) async fn history(client: &Client, id: &str, wanted: Option<u64>) -> R
             ),
         ));
     }
+    Ok(Execution { execution, kept })
+}
+
+/// One execution with all its events. A timeline and a state need them all.
+pub(crate) async fn history(client: &Client, id: &str, wanted: Option<u64>) -> Result<History, Problem> {
+    let Execution { execution, kept } = execution(client, id, wanted).await?;
     let events = client.read_execution_history(id, execution).await?;
     Ok(History { execution, kept, events })
 }

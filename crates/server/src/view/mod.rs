@@ -11,8 +11,8 @@ mod timeline;
 mod tree;
 mod why;
 
-pub(crate) use events::{EventPage, EventQuery, events, payloads};
-pub(crate) use history::{History, history, info};
+pub(crate) use events::{EventPage, EventQuery, StoredEvents, events, payloads, stored_events};
+pub(crate) use history::{History, execution, history, info};
 pub(crate) use instance::{Detail, Instance, InstancePage, ListQuery, detail, list};
 pub(crate) use pending::{Pending, pending};
 pub(crate) use state::{StateView, state};

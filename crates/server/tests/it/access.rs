@@ -159,6 +159,11 @@ async fn login_sets_a_cookie_that_admits_pages() {
     let login = server.post("/login", &format!("{{\"token\":\"{}\"}}", token(Scope::Read))).await;
     assert_eq!(login.status, 204);
     assert!(login.headers.contains("httponly; samesite=strict"), "{login:?}");
+    assert!(!login.headers.contains("; secure"), "{login:?}");
+    let headers = [("content-type", "application/json"), ("x-forwarded-proto", "https")];
+    let body = format!("{{\"token\":\"{}\"}}", token(Scope::Read));
+    let over_tls = server.send("POST", "/login", &headers, &body).await;
+    assert!(over_tls.headers.contains("httponly; samesite=strict; secure"), "{over_tls:?}");
     let cookie = format!("outlast_token={}", token(Scope::Read));
     let page = server.send("GET", "/instances", &[("cookie", &cookie)], "").await;
     assert_eq!(page.status, 200);

@@ -1,14 +1,16 @@
 //! The client of the API, and the same calls with the client of the store.
 
 use crate::kit::{PATIENCE, Server, operating};
+use outlast::client::Conflict;
 use outlast::providers::InstanceQuery;
-use outlast::{ClientError, OrchestrationStatus, PruneOptions};
+use outlast::{ClientError, EventKind, OrchestrationStatus, PruneOptions};
 use std::time::Duration;
 
-async fn life_of_an_order(server: &Server) {
+pub(crate) async fn life_of_an_order(server: &Server) {
     let client = server.client().with_reason("test");
     client.start_orchestration_typed("a/1", "order", "card 4711").await.unwrap();
-    server.store.wait_for_kv_value("a/1", "paid", PATIENCE).await.unwrap();
+    let paid = client.wait_for_kv_value("a/1", "paid", PATIENCE).await.unwrap();
+    assert_eq!(Some(paid), server.store.get_kv_value("a/1", "paid").await.unwrap());
     assert_eq!(
         client.get_kv_value("a/1", "paid").await.unwrap(),
         server.store.get_kv_value("a/1", "paid").await.unwrap()
@@ -35,6 +37,10 @@ async fn life_of_an_order(server: &Server) {
     assert_eq!(client.get_instance_tree("a/1").await.unwrap().all_ids, ["a/1"]);
     assert_eq!(client.get_system_metrics().await.unwrap().completed_instances, 1);
     assert_eq!(client.get_queue_depths().await.unwrap().worker_queue, 0);
+    let events = server.store.read_execution_history("a/1", 1).await.unwrap();
+    assert_eq!(client.read_execution_history("a/1", 1).await.unwrap(), events);
+    assert_eq!(client.history_page("a/1", 1, 1, 2).await.unwrap(), events[1..3]);
+    assert_eq!(client.audit_page(None, 10).await.unwrap(), server.store.audit_page(None, 10).await.unwrap());
     let options = PruneOptions { keep_last: Some(1), ..PruneOptions::default() };
     assert_eq!(client.prune_executions("a/1", options).await.unwrap().executions_deleted, 0);
     assert_eq!(client.delete_instance("a/1", false).await.unwrap().instances_deleted, 1);
@@ -97,5 +103,62 @@ async fn repeated_start_with_a_key_starts_one_instance() {
     let second = client.start_idempotent("order", "cart-17", "\"card\"").await.unwrap();
     assert_eq!(first, ("order:cart-17".to_string(), true));
     assert_eq!(second, ("order:cart-17".to_string(), false));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn receipts_of_starts_are_those_of_the_client_of_a_store() {
+    let server = Server::on_sqlite(operating()).await;
+    receipts_of_starts(&server).await;
+    server.stop().await;
+}
+
+pub(crate) async fn receipts_of_starts(server: &Server) {
+    let client = server.client();
+    let first = client.start_request("order").instance("a").input_typed("card").send().await.unwrap();
+    assert_eq!(first.started(), Ok("a".to_string()));
+    client.wait_for_kv_value("a", "paid", PATIENCE).await.unwrap();
+    let again = client.start_request("order").instance("a").send().await.unwrap();
+    assert_eq!(again, server.store.start_request("order").instance("a").send().await.unwrap());
+    assert!(!again.is_started());
+    let existing = client.start_request("order").instance("a").if_exists(Conflict::UseExisting);
+    let existing =
+        existing.with_event("notes", "gift").with_event_typed("notes", "blue").send().await.unwrap();
+    assert_eq!(existing, again);
+    client.raise_event("a", "approval", "yes").await.unwrap();
+    client.wait_for_orchestration("a", PATIENCE).await.unwrap();
+    let events = client.read_execution_history("a", 1).await.unwrap();
+    let notes: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::QueueEventDelivered { name, data } if name == "notes" => Some(data.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(notes, ["gift", "blue"]);
+    let token = client.start_request("order").idempotency_token("cart-1").send().await.unwrap();
+    assert_eq!((token.instance.as_str(), token.is_started()), ("order:cart-1", true));
+    let delayed =
+        client.start_request("order").instance("late").version("1.0.0").delay(Duration::from_secs(3_600));
+    assert!(delayed.send().await.unwrap().is_started());
+    for refused in
+        [client.start_request("order"), client.start_request("order").instance("b").idempotency_token("c")]
+    {
+        assert!(matches!(refused.send().await, Err(ClientError::InvalidInput { .. })));
+    }
+}
+
+#[tokio::test]
+async fn reads_of_missing_instances_are_empty() {
+    let server = Server::on_sqlite(operating()).await;
+    let client = server.client();
+    assert_eq!(client.read_execution_history("missing", 1).await.unwrap(), []);
+    assert_eq!(client.history_page("missing", 1, 0, 10).await.unwrap(), []);
+    assert_eq!(client.list_dead_letters(10).await.unwrap(), []);
+    assert_eq!(client.audit_page(None, 10).await.unwrap(), Some(Vec::new()));
+    assert!(matches!(
+        client.wait_for_kv_value("missing", "k", Duration::ZERO).await,
+        Err(ClientError::Timeout)
+    ));
     server.stop().await;
 }

@@ -1,9 +1,13 @@
 //! Lists, one instance, its history, and payloads, on two stores.
 
 use crate::kit::{PATIENCE, Server, token, with_tokens};
+use outlast::providers::Provider;
+use outlast::providers::sqlite::SqliteProvider;
+use outlast::{Event, EventKind};
 use outlast_server::{Options, Scope};
+use std::sync::Arc;
 
-async fn answers_of_a_waiting_order(server: &Server) {
+pub(crate) async fn answers_of_a_waiting_order(server: &Server) {
     server.waiting_order("order/1 ü").await;
     let id = "order%2F1%20%C3%BC";
     let list = server.get("/api/v1/instances?status=running&name=order&limit=10").await.json();
@@ -38,6 +42,10 @@ async fn answers_of_a_waiting_order(server: &Server) {
         1
     );
     assert_eq!(server.get(&format!("/api/v1/instances/{id}/wait?timeout=0")).await.status, 202);
+    for (key, status) in [("paid", 200), ("missing", 202)] {
+        let path = format!("/api/v1/instances/{id}/wait?timeout=0&key={key}");
+        assert_eq!(server.get(&path).await.status, status, "{key}");
+    }
     assert_eq!(server.get("/api/v1/instances/count").await.json()["running"], 1);
     for path in ["queues", "system", "dead-letters", "audit"] {
         assert_eq!(server.get(&format!("/api/v1/{path}")).await.status, 200, "{path}");
@@ -125,5 +133,51 @@ async fn payloads_need_the_scope_and_the_parameter() {
         let page = server.send("GET", "/instances/a?payloads=true", &[("authorization", &bearer)], "").await;
         assert_eq!(page.status, 403);
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn pages_of_a_long_history_read_their_events_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}?mode=rwc", folder.path().join("a.db").display());
+    let store = Arc::new(SqliteProvider::new(&url, None).await.unwrap());
+    let server = Server::on(store.clone(), Options::default(), folder).await;
+    server.waiting_order("long").await;
+    let first = store.read("long").await.unwrap().len() as u64 + 1;
+    let noted = |id| {
+        let kind = match id % 1_000 {
+            0 => EventKind::ActivityScheduled {
+                name: "m".into(),
+                input: "4711".into(),
+                session_id: None,
+                tag: None,
+            },
+            _ => EventKind::ExternalEvent { name: "n".into(), data: "4711".into() },
+        };
+        Event::with_event_id(id, "long", 1, None, kind)
+    };
+    store.append_with_execution("long", 1, (first..=20_000).map(noted).collect()).await.unwrap();
+    let rows_of = async |path: &str| {
+        let before = store.stats().history_rows_read;
+        let answer = server.get(&format!("/api/v1/instances/long/executions/1{path}")).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        (answer.json(), store.stats().history_rows_read - before)
+    };
+    let (page, rows) = rows_of("/events?after=19000&limit=10").await;
+    assert_eq!(
+        (&page["items"][0]["id"], &page["next"], &page["total"]),
+        (&19_001.into(), &19_010.into(), &20_000.into())
+    );
+    assert_eq!(rows, 11, "the page, and one event that says whether it is the last one");
+    let (event, rows) = rows_of("/payloads/19500").await;
+    assert_eq!((&event["event_id"], rows), (&19_500.into(), 1));
+    let (last, _) = rows_of("/events?after=19500&limit=500").await;
+    assert_eq!((last["items"].as_array().unwrap().len(), &last["next"]), (500, &().into()));
+    let (kinds, rows) = rows_of("/events?after=1000&kinds=ActivityScheduled&limit=3").await;
+    let ids: Vec<u64> =
+        kinds["items"].as_array().unwrap().iter().map(|item| item["id"].as_u64().unwrap()).collect();
+    assert_eq!((ids, &kinds["next"]), (vec![2_000, 3_000, 4_000], &4_000.into()));
+    assert!(rows <= 5_000, "{rows} rows for four events of the kind");
+    assert!(server.get("/instances/long?tab=tree").await.body.contains("Events 20000"));
     server.stop().await;
 }

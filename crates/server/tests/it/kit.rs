@@ -1,9 +1,10 @@
 //! A server on a free port, with a runtime on its store, and requests to it.
 
 use outlast::prelude::*;
-use outlast::providers::Provider;
 use outlast::providers::memory::MemoryProvider;
+use outlast::providers::postgres::PostgresProvider;
 use outlast::providers::sqlite::SqliteProvider;
+use outlast::providers::{Entropy, OsEntropy, Provider};
 use outlast_client_http::HttpClient;
 use outlast_server::{Options, Scope, Tokens};
 use serde_json::Value;
@@ -73,7 +74,17 @@ impl Server {
         Self::on(Arc::new(SqliteProvider::new(&url, None).await.unwrap()), options, folder).await
     }
 
-    async fn on(store: Arc<dyn Provider>, options: Options, folder: tempfile::TempDir) -> Self {
+    /// A server on a new schema of the PostgreSQL server that `cargo xtask` starts.
+    pub(crate) async fn on_postgres(options: Options) -> Self {
+        let url = std::env::var("OUTLAST_TEST_POSTGRES_URL").expect(
+            "OUTLAST_TEST_POSTGRES_URL names no server: `cargo xtask postgres -- cargo test -p outlast-server` has one",
+        );
+        let schema = format!("server_{:032x}", OsEntropy.next_u128());
+        let store = PostgresProvider::new_with_schema(&url, Some(&schema)).await.unwrap();
+        Self::on(Arc::new(store), options, tempfile::tempdir().unwrap()).await
+    }
+
+    pub(crate) async fn on(store: Arc<dyn Provider>, options: Options, folder: tempfile::TempDir) -> Self {
         let module = outlast::module![charge, order];
         let runtime = Runtime::builder().store(store.clone()).register(module).start().await.unwrap();
         let client = Client::new(store);

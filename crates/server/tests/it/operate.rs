@@ -6,6 +6,11 @@ use outlast_server::Scope;
 #[tokio::test]
 async fn changes_are_recorded_with_actor_reason_and_request() {
     let server = Server::on_sqlite(with_tokens(operating())).await;
+    records_of_changes(&server).await;
+    server.stop().await;
+}
+
+pub(crate) async fn records_of_changes(server: &Server) {
     server.waiting_order("a").await;
     let bearer = format!("Bearer {}", token(Scope::Operate));
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
@@ -51,7 +56,6 @@ async fn changes_are_recorded_with_actor_reason_and_request() {
     assert!(event.headers.contains(&format!("x-request-id: {id}")), "{event:?}");
     let audit = server.send("GET", "/api/v1/audit", &[("authorization", &bearer)], "").await;
     assert!(audit.body.contains("the customer called") && !audit.body.contains("secret"), "{audit:?}");
-    server.stop().await;
 }
 
 #[tokio::test]

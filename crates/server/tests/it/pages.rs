@@ -6,6 +6,11 @@ use outlast_server::Options;
 #[tokio::test]
 async fn every_screen_answers() {
     let server = Server::on_sqlite(operating()).await;
+    screens(&server).await;
+    server.stop().await;
+}
+
+pub(crate) async fn screens(server: &Server) {
     server.waiting_order("a").await;
     for (path, part) in [
         ("/instances", ">a</a>"),
@@ -38,7 +43,6 @@ async fn every_screen_answers() {
     assert_eq!((missing.status, missing.body.contains("There is no such resource")), (404, true));
     let home = server.get("/").await;
     assert!(home.status == 303 && home.headers.contains("location: /instances"), "{home:?}");
-    server.stop().await;
 }
 
 #[tokio::test]
@@ -110,7 +114,7 @@ async fn pages_have_no_inline_scripts_or_styles() {
             assert!(!page.contains(part), "{part} at {path}");
         }
     }
-    for name in ["main", "act", "keys", "live", "login", "morph", "time", "why"] {
+    for name in ["main", "act", "hints", "keys", "live", "login", "morph", "time", "why"] {
         let script = server.get(&format!("/assets/{name}.js")).await;
         assert!(script.status == 200 && script.headers.contains("text/javascript"), "{name}");
         for part in

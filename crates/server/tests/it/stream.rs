@@ -25,7 +25,7 @@ async fn commit_of_a_watched_instance_sends_a_hint_without_data() {
     server.waiting_order("a").await;
     let mut stream = server.open("GET", "/api/v1/stream?instance=a", &[], "").await;
     let opened = read_until(&mut stream, "event: resync").await;
-    assert!(opened.contains("text/event-stream"), "{opened}");
+    assert!(opened.contains("text/event-stream") && opened.contains("x-accel-buffering: no"), "{opened}");
     server.store.raise_event("a", "approval", "secret").await.unwrap();
     let hint = read_until(&mut stream, "event: instance").await;
     assert!(!hint.contains("secret"), "{hint}");
@@ -42,5 +42,68 @@ async fn new_instance_sends_a_hint_and_streams_are_limited() {
     assert_eq!(server.get("/api/v1/stream").await.problem(), (503, "busy".to_string()));
     server.waiting_order("a").await;
     read_until(&mut stream, "event: instances").await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn one_stream_reports_several_instances_and_the_store() {
+    let server = Server::on_sqlite(operating()).await;
+    hints_of_several_instances(&server).await;
+    server.stop().await;
+}
+
+pub(crate) async fn hints_of_several_instances(server: &Server) {
+    for id in ["a/1", "b", "c"] {
+        server.waiting_order(id).await;
+    }
+    let path = "/api/v1/stream?store=true&instance=a%2F1&instance=b";
+    let mut stream = server.open("GET", path, &[], "").await;
+    read_until(&mut stream, "event: resync").await;
+    server.store.raise_event("a/1", "approval", "yes").await.unwrap();
+    let text = read_until(&mut stream, "data: {\"instance\":\"a/1\"}").await;
+    assert!(!text.contains("\"b\""), "{text}");
+    server.store.raise_event("b", "approval", "yes").await.unwrap();
+    read_until(&mut stream, "data: {\"instance\":\"b\"}").await;
+    server.waiting_order("d").await;
+    read_until(&mut stream, "event: instances").await;
+}
+
+#[tokio::test]
+async fn change_of_an_old_instance_sends_a_hint_of_the_list() {
+    let server = Server::start(operating()).await;
+    server.waiting_order("old").await;
+    server.waiting_order("new").await;
+    let mut stream = server.open("GET", "/api/v1/stream", &[], "").await;
+    read_until(&mut stream, "event: resync").await;
+    server.store.raise_event("old", "approval", "yes").await.unwrap();
+    read_until(&mut stream, "event: instances").await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn too_many_instances_of_a_stream_are_refused() {
+    let server = Server::start(operating()).await;
+    let ids: Vec<String> = (0..17).map(|id| format!("instance={id}")).collect();
+    let answer = server.get(&format!("/api/v1/stream?{}", ids.join("&"))).await;
+    assert_eq!(answer.problem(), (400, "invalid_request".to_string()));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn pages_name_the_hints_that_they_listen_to() {
+    let server = Server::on_sqlite(operating()).await;
+    server.waiting_order("a<b").await;
+    for (path, part) in [
+        ("/instances", " data-live=\"instances\">"),
+        ("/queues", " data-live=\"system\">"),
+        ("/dead-letters", " data-live=\"system\">"),
+        ("/system", " data-live=\"system\">"),
+        ("/instances/a%3Cb", " data-live=\"instance\" data-instance=\"a&#60;b\">"),
+    ] {
+        let page = server.get(path).await;
+        assert!(page.body.contains(part), "{part} at {path}: {}", page.body);
+    }
+    assert!(!server.get("/audit").await.body.contains("data-live"));
+    assert!(!server.get("/instances/a%3Cb?tab=state&at=1").await.body.contains("data-live"));
     server.stop().await;
 }

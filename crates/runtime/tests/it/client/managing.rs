@@ -28,6 +28,7 @@ async fn a_store_without_management_returns_management_not_available() {
         client.get_execution_info("i", 1).await.map(drop),
         client.list_executions("i").await.map(drop),
         client.read_execution_history("i", 1).await.map(drop),
+        client.history_page("i", 1, 0, 1).await.map(drop),
         client.get_system_metrics().await.map(drop),
         client.get_queue_depths().await.map(drop),
         client.get_gauges().await.map(drop),

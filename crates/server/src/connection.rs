@@ -1,0 +1,158 @@
+//! One connection: its time limits, and its end when the server stops.
+
+use axum::Router;
+use axum::extract::ConnectInfo;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::Sleep;
+
+/// The most bytes of the headers of a request.
+const HEADER_BYTES: usize = 64 * 1024;
+
+/// The times that a client may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// For the headers of a request, and between two requests.
+    pub(crate) header: Duration,
+    /// Without reading anything of an answer.
+    pub(crate) write: Duration,
+}
+
+/// A connection of a client.
+pub(crate) struct Connection {
+    pub(crate) peer: SocketAddr,
+    pub(crate) router: Router,
+    pub(crate) limits: Limits,
+    /// Changes when the server stops.
+    pub(crate) stopped: watch::Receiver<()>,
+}
+
+impl Connection {
+    /// Answers requests until the client closes the connection, a limit is over, or the server stops.
+    pub(crate) async fn run(self, stream: TcpStream) {
+        let Self { peer, router, limits, mut stopped } = self;
+        // A hint leaves at once. Without the option it leaves later.
+        let _ = stream.set_nodelay(true);
+        let io = TokioIo::new(Patient { stream, patience: limits.write, stalled: None });
+        let router = TowerToHyperService::new(router);
+        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(ConnectInfo(peer));
+            router.call(request)
+        });
+        let mut served = pin!(
+            http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(limits.header)
+                .max_buf_size(HEADER_BYTES)
+                .serve_connection(io, service)
+        );
+        // An error of a connection concerns its client, who knows.
+        tokio::select! {
+            _ = served.as_mut() => return,
+            _ = stopped.changed() => served.as_mut().graceful_shutdown(),
+        }
+        let _ = served.await;
+    }
+}
+
+/// A stream whose writes must go on. A client that reads nothing for the time is cut off.
+struct Patient<T> {
+    stream: T,
+    patience: Duration,
+    /// The end of the patience with the write that is pending.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl<T> Patient<T> {
+    fn timed<R>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
+        if polled.is_ready() {
+            self.stalled = None;
+            return polled;
+        }
+        let end = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.patience)));
+        end.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Patient<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Patient<T> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.timed(cx, polled)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.timed(cx, polled)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_flush(cx);
+        self.timed(cx, polled)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.timed(cx, polled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test(start_paused = true)]
+    async fn write_to_a_client_that_reads_nothing_ends() {
+        let (stream, mut client) = tokio::io::duplex(8);
+        let mut patient = Patient { stream, patience: Duration::from_secs(30), stalled: None };
+        let hour = Duration::from_secs(3_600);
+        let stalled = tokio::time::timeout(hour, patient.write_all(&[0; 9])).await.expect("the write ends");
+        assert_eq!(stalled.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let mut read = [0; 8];
+        client.read_exact(&mut read).await.unwrap();
+        patient.write_all(&[0; 8]).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn write_to_a_slow_client_goes_on() {
+        let (stream, mut client) = tokio::io::duplex(1);
+        let mut patient = Patient { stream, patience: Duration::from_secs(30), stalled: None };
+        let slow = async {
+            for _ in 0..5 {
+                tokio::time::advance(Duration::from_secs(20)).await;
+                client.read_u8().await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(patient.write_all(&[0; 5]), slow);
+        written.unwrap();
+    }
+}
