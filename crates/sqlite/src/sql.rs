@@ -71,6 +71,7 @@ statements! {
     HELD_INSTANCE = "held_instance",
     HISTORY_OUTLINE = "history_outline",
     HISTORY_SIZE = "history_size",
+    HOLDS_ACTIVITY = "holds_activity",
     HOLDS_NO_LEASE = "holds_no_lease",
     HOLD_MESSAGES = "hold_messages",
     HOLD_STATE = "hold_state",
