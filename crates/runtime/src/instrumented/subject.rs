@@ -2,8 +2,8 @@
 
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, FetchedTurn, FetchedWork, FusedCompletion, HoldOutcome, InstanceOutcome, LoadedTurn,
-    OrchestrationItem, StartOutcome, TurnCommit,
+    BoundedTurn, Completion, FetchedTurn, FetchedWork, FusedCompletion, HoldOutcome, InstanceOutcome,
+    LoadedTurn, OrchestrationItem, StartOutcome, TurnCommit,
 };
 use std::collections::HashMap;
 use tracing::Span;
