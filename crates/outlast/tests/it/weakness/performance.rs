@@ -137,38 +137,6 @@ async fn p8_an_idle_hello_costs_two_syncs() {
     runtime.shutdown(None).await;
 }
 
-/// One process leases all activities of a fan-out, and they return at the same time: their outcomes and the turn that follows are one
-/// commit. Activities that return at different times are committed one by one.
-#[tokio::test(start_paused = true)]
-async fn p8_outcomes_of_a_fan_out_are_committed_with_their_turn() {
-    for kind in crate::support::ALL {
-        let cluster = Cluster::paused(kind).await;
-        let hook = CallHook::counting();
-        let fans_out = |ctx: OrchestrationContext, work: String| async move {
-            let calls = (0..5).map(|n| ctx.schedule_activity(&work, (n * 100).to_string())).collect();
-            Ok(ctx.join(calls).await.len().to_string())
-        };
-        let work = activities()
-            .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) })
-            .register("Sleep", |_: ActivityContext, ms: String| async move {
-                tokio::time::sleep(Duration::from_millis(ms.parse().unwrap())).await;
-                Ok("slept".to_string())
-            });
-        let node = Node::new(orchestrations().register("FansOut", fans_out), work)
-            .with(|options| options.worker_concurrency = 5);
-        cluster.start_on(hook.around(cluster.store()), &node).await;
-        let since = Instant::now();
-        for n in 1..=10 {
-            assert_eq!(cluster.run(&format!("quick-{n}"), "FansOut", "Work").await, "5");
-            assert_eq!(hook.count("ack_work_item"), n, "{kind:?}: one commit for five outcomes");
-        }
-        assert_eq!(since.elapsed(), Duration::ZERO, "{kind:?}: no outcome waits");
-        assert_eq!(cluster.run("slow", "FansOut", "Sleep").await, "5");
-        assert_eq!(hook.count("ack_work_item"), 10 + 5, "{kind:?}");
-        cluster.end().await;
-    }
-}
-
 /// Under paused time a poll would advance the clock. The clock does not move, so every wait ends by a notification.
 #[tokio::test(start_paused = true)]
 async fn p8_p15_one_process_runs_without_polling() {
