@@ -41,6 +41,7 @@ macro_rules! __each_validation {
             waiting: [an_enqueue_ends_the_wait, a_start_ends_the_wait, a_commit_ends_the_wait, an_abandon_ends_the_wait, a_timer_ends_the_wait_when_it_is_due, the_end_of_a_delay_ends_the_wait, the_end_of_a_lease_ends_the_wait, the_end_of_a_session_ends_the_wait, a_fetch_without_timeout_returns_at_once, one_item_ends_one_wait, two_items_end_two_waits, only_a_wait_that_can_use_the_item_ends, an_orphan_does_not_end_the_wait, the_end_of_a_later_session_ends_the_wait, an_orphan_whose_instance_starts_ends_the_wait],
             warm_fetch: [a_warm_fetch_delivers_the_same_turn, a_warm_fetch_counts_and_filters_like_any_other, the_last_event_id_is_the_position_of_the_execution, a_new_instance_loads_an_empty_history, a_damaged_history_is_reported_when_it_is_loaded],
             run_ahead: [an_outcome_is_stored_with_its_turn_or_queued, an_instance_continues_after_a_run_ahead_turn, a_run_ahead_turn_can_end_the_instance, a_lost_activity_stores_no_turn, an_instance_at_a_later_position_gets_the_outcome_only, a_successor_gets_no_turn_of_its_predecessor, an_instance_under_lease_gets_the_outcome_only, an_outcome_does_not_overtake_older_messages, other_and_delayed_messages_do_not_prevent_a_run_ahead_turn, a_turn_of_another_time_is_not_stored, a_malformed_turn_refuses_its_outcome_too],
+            fused_outcomes: [outcomes_are_stored_with_their_turn_or_not_at_all, outcomes_are_committed_once, a_turn_of_several_outcomes_can_end_the_instance, a_lost_lease_stores_no_turn_of_the_others, an_expired_lease_stores_no_turn_of_the_others, one_lease_is_not_two, outcomes_do_not_overtake_older_messages, a_turn_that_does_not_follow_is_not_stored, malformed_outcomes_change_nothing],
             eager_start: [a_start_is_stored_with_its_first_turn_or_queued, an_instance_continues_after_an_eager_start, an_eager_start_can_end_the_instance, the_turn_of_an_instance_that_exists_is_not_stored, a_first_turn_overtakes_no_message, a_second_eager_start_is_queued, a_first_turn_of_another_time_is_not_stored, a_turn_after_an_event_is_no_first_turn, a_malformed_eager_start_changes_nothing],
             batch_fetch: [a_batch_is_in_order_and_bounded, a_batch_of_zero_takes_no_activity, the_leases_of_a_batch_are_independent, a_batch_honours_tags, a_batch_honours_sessions, parallel_batches_do_not_overlap, a_batch_waits_for_its_first_activity_only, the_orchestration_of_an_activity_is_right_if_given],
             noted_failures: [a_noted_failure_is_counted_and_kept, a_noted_failure_is_no_silent_delivery, a_noted_activity_returns_after_its_delay, a_failure_is_noted_under_the_lease_only, a_noted_activity_completes_as_any_other],
@@ -168,11 +169,11 @@ fn needs(category: &str, name: &str) -> Needs {
 mod callable {
     pub(super) use crate::{
         atomicity, bad_input, batch_fetch, bulk_deletion, cancellation, capability_filtering, custom_status,
-        dead_letters, deletion, dropped_fetch, eager_start, error_handling, families, fencing, holds,
-        instance_creation, instance_locking, kv_store, leases, listing, lock_expiration, management,
-        message_bound, message_order, multi_execution, noted_failures, orphans, outcome, pending,
-        poison_message, prune, queue_semantics, resets, run_ahead, sessions, start_policy, tag_filtering,
-        traps, waiting, warm_fetch,
+        dead_letters, deletion, dropped_fetch, eager_start, error_handling, families, fencing,
+        fused_outcomes, holds, instance_creation, instance_locking, kv_store, leases, listing,
+        lock_expiration, management, message_bound, message_order, multi_execution, noted_failures, orphans,
+        outcome, pending, poison_message, prune, queue_semantics, resets, run_ahead, sessions, start_policy,
+        tag_filtering, traps, waiting, warm_fetch,
     };
 
     /// One of these takes a stamp as well: it is checked with both that change the rules.

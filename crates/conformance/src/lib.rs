@@ -77,6 +77,8 @@ pub mod families;
 #[cfg(feature = "validations")]
 pub mod fencing;
 #[cfg(feature = "validations")]
+pub mod fused_outcomes;
+#[cfg(feature = "validations")]
 pub mod holds;
 #[cfg(feature = "validations")]
 mod instance_creation;

@@ -14,7 +14,7 @@ use outlast_model::codec::Codec;
 use outlast_model::limits::Limits;
 use outlast_model::{AppErrorKind, ErrorDetails, Event};
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -162,10 +162,10 @@ impl Execution {
         self.summary.ended.is_some()
     }
 
-    /// Whether this activity is open and no other activity or child is. Timers and waits for events do not count: most of
-    /// them end without an outcome.
-    pub fn waits_only_for(&self, activity_id: u64) -> bool {
-        self.summary.children.is_empty() && self.summary.activities.is_only(activity_id)
+    /// The open activities by their scheduling events, if there is no open child. Timers and waits for
+    /// events do not count: most of them end without an outcome.
+    pub fn waits_for_activities(&self) -> Option<&BTreeSet<u64>> {
+        Some(self.summary.activities.ids()).filter(|_| self.summary.children.is_empty())
     }
 
     /// The name of the orchestration.

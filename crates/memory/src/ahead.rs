@@ -3,9 +3,9 @@
 use crate::activity::check_completion;
 use crate::commit::{ACK, Commit, check_messages};
 use crate::rules::{CommitRules, HoldRules, StartRules};
-use crate::state::State;
+use crate::state::{State, refuse};
 use outlast_provider::model::WorkItem;
-use outlast_provider::{Completion, ProviderError, TurnAhead};
+use outlast_provider::{Completion, FusedCompletion, LeasedOutcome, ProviderError, TurnAhead};
 
 const START: &str = "start_with_turn";
 
@@ -25,13 +25,7 @@ impl State {
         let turn = Commit::from(ahead.commit);
         check_completion(&completion)?;
         turn.check(&instance, rules)?;
-        // A lease of the instance covers messages. It counts even if the clock was set back behind those messages.
-        let may_commit = rules.ahead_is_timely(is_of_now)
-            && rules.ahead_is_in_place(self, &instance, turn.execution_id, after_event_id)
-            && !self.leases.contains_key(&instance)
-            && rules.ahead_is_not_held(self, &instance)
-            && rules.ahead_overtakes_no_message(&self.messages, &instance, now);
-        if !may_commit {
+        if !self.follows(&instance, turn.execution_id, after_event_id, is_of_now, now) {
             self.ack_activity(token, Some(completion), now)?;
             return Ok(Completion::Queued);
         }
@@ -39,6 +33,53 @@ impl State {
         rules.complete_ahead(self, token, now)?;
         self.apply_turn(&instance, turn, now)?;
         Ok(Completion::WithTurn { at_ms: now })
+    }
+
+    /// Completes the activities and commits the turn in one step if all leases hold and the instance has not changed since the
+    /// turn ran. Otherwise nothing changes.
+    pub(crate) fn complete_all_with_turn(
+        &mut self,
+        outcomes: &[LeasedOutcome],
+        ahead: TurnAhead,
+        now: u64,
+    ) -> Result<FusedCompletion, ProviderError> {
+        let rules = self.rules;
+        let Some(instance) = LeasedOutcome::instance_of(outcomes).map(str::to_string) else {
+            return refuse(ACK, "the outcomes are of different instances, or there are none");
+        };
+        let (after_event_id, is_of_now) = (ahead.after_event_id, ahead.is_of_now(now));
+        let turn = Commit::from(ahead.commit);
+        outcomes.iter().try_for_each(|outcome| check_completion(&outcome.completion))?;
+        turn.check(&instance, rules)?;
+        if !rules.all_fences_hold(self, outcomes, now)
+            || !self.follows(&instance, turn.execution_id, after_event_id, is_of_now, now)
+        {
+            return Ok(FusedCompletion::Unchanged);
+        }
+        rules.check_new_events(self, ACK, &instance, turn.execution_id, &turn.delta)?;
+        for outcome in outcomes {
+            rules.complete_fused(self, outcome, now)?;
+        }
+        self.apply_turn(&instance, turn, now)?;
+        Ok(FusedCompletion::WithTurn { at_ms: now })
+    }
+
+    /// Whether the instance has not changed since a turn ran.
+    fn follows(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        after_event_id: u64,
+        is_of_now: bool,
+        now: u64,
+    ) -> bool {
+        let rules = self.rules;
+        // A lease of the instance covers messages. It counts even if the clock was set back behind those messages.
+        rules.ahead_is_timely(is_of_now)
+            && rules.ahead_is_in_place(self, instance, execution_id, after_event_id)
+            && !self.leases.contains_key(instance)
+            && rules.ahead_is_not_held(self, instance)
+            && rules.ahead_overtakes_no_message(&self.messages, instance, now)
     }
 
     /// Starts an instance and commits its first turn in one step if the store knows nothing of the instance. Otherwise the start

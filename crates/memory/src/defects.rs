@@ -58,6 +58,11 @@ defects! {
     AheadSkipsFence = "",
     /// A run-ahead turn is committed although the instance has changed.
     AheadIgnoresPosition = "",
+    /// A turn of several outcomes is committed although leases of activities besides the first are lost: the outcome of the next
+    /// worker is applied too.
+    FusedChecksOneLease = "",
+    /// The outcomes of a turn are queued although the turn is committed.
+    FusedQueuesToo = "",
     /// The first turn of an instance is committed with its start although messages wait for the instance.
     StartTurnIgnoresMessages = "",
     /// The first turn of an instance is kept although its start is queued.

@@ -10,10 +10,10 @@ use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus, SystemStats, WorkItem};
 use outlast_provider::{
     Clock, Completion, DispatcherCapabilityFilter, Entropy, ExecutionMetadata, FetchedTurn, FetchedWork,
-    Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, MessageBound, OrchestrationItem,
-    OsEntropy, Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
-    StartOutcome, StartRequest, SystemClock, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
-    saturating_ms,
+    FusedCompletion, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LeasedOutcome, LoadedTurn,
+    MessageBound, OrchestrationItem, OsEntropy, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, SystemClock, TagFilter,
+    TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -198,6 +198,24 @@ impl Provider for MemoryProvider {
         let instance = completion.target_instance().to_string();
         let completed = self.change(|state, now| state.complete_with_turn(token, completion, turn, now))?;
         if matches!(completed, Completion::WithTurn { .. }) {
+            self.watches.committed(&instance, ended);
+        }
+        Ok(completed)
+    }
+
+    fn fuses_outcomes(&self) -> bool {
+        true
+    }
+
+    async fn complete_all_with_turn(
+        &self,
+        outcomes: Vec<LeasedOutcome>,
+        turn: TurnAhead,
+    ) -> Result<FusedCompletion, ProviderError> {
+        let ended = turn.commit.metadata.execution_status().is_some_and(ExecutionStatus::ends_instance);
+        let instance = LeasedOutcome::instance_of(&outcomes).unwrap_or_default().to_string();
+        let completed = self.change(|state, now| state.complete_all_with_turn(&outcomes, turn, now))?;
+        if let FusedCompletion::WithTurn { .. } = completed {
             self.watches.committed(&instance, ended);
         }
         Ok(completed)

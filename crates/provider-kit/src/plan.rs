@@ -227,8 +227,16 @@ pub fn message_row(operation: &str, item: &WorkItem) -> Result<MessageRow, Provi
 
 /// Encodes the outcome of an activity as a row. Rejects every other work item.
 pub fn completion_row(operation: &str, item: &WorkItem) -> Result<MessageRow, ProviderError> {
+    check_completion(operation, item)?;
+    message_row(operation, item)
+}
+
+/// Rejects a work item that is not the outcome of an activity.
+pub fn check_completion(operation: &str, item: &WorkItem) -> Result<(), ProviderError> {
     match item {
-        WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. } => message_row(operation, item),
+        WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. } => {
+            checked_id(operation, item.target_instance())
+        }
         _ => refuse(operation, format!("{} is not a completion of an activity", item.kind_name())),
     }
 }

@@ -1,6 +1,24 @@
 //! Completions of activities and starts of instances that carry the turn that follows.
 
-use outlast_model::TurnCommit;
+use outlast_model::{TurnCommit, WorkItem};
+
+/// The outcome of an activity, with the token of the activity's lease.
+#[derive(Debug, Clone)]
+pub struct LeasedOutcome {
+    /// The token of the lease.
+    pub lock_token: String,
+    /// The outcome: `ActivityCompleted` or `ActivityFailed`.
+    pub completion: WorkItem,
+}
+
+impl LeasedOutcome {
+    /// The instance of the outcomes; `None` if there are none, or if they are of different instances.
+    pub fn instance_of(outcomes: &[Self]) -> Option<&str> {
+        let mut instances = outcomes.iter().map(|outcome| outcome.completion.target_instance());
+        let first = instances.next()?;
+        instances.all(|instance| instance == first).then_some(first)
+    }
+}
 
 /// A turn that a runtime ran before the outcome of its activity, or the start of its instance, was stored. The runtime holds the execution in memory, and the
 /// store commits the turn only if the instance has not changed since.
@@ -36,6 +54,18 @@ pub enum Completion {
     /// The outcome or the start waits for a turn, as after [`Provider::ack_work_item`](crate::Provider::ack_work_item) or
     /// [`Provider::enqueue_for_orchestrator`](crate::Provider::enqueue_for_orchestrator). Nothing of the turn was written.
     Queued,
+}
+
+/// The result of [`Provider::complete_all_with_turn`](crate::Provider::complete_all_with_turn).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FusedCompletion {
+    /// The activities are done and the turn is committed, at this time of the store.
+    WithTurn {
+        /// The time of the commit.
+        at_ms: u64,
+    },
+    /// A lease is lost, or the instance has changed since the turn ran. Nothing was written.
+    Unchanged,
 }
 
 #[cfg(test)]

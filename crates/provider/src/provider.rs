@@ -3,9 +3,10 @@
 use crate::forward::forwarded_trait;
 use crate::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy,
-    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
+    FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
+    LeasedOutcome, LoadedTurn, OrchestrationItem, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter, TurnAhead, TurnCommit,
+    TurnRequest, WorkRequest,
 };
 use outlast_model::{Event, SystemStats, WorkItem};
 use std::any::Any;
@@ -263,6 +264,27 @@ pub trait Provider: Any + Send + Sync {
     ) -> Result<Completion, ProviderError> {
         self.ack_work_item(token, Some(completion)).await?;
         Ok(Completion::Queued)
+    }
+
+    /// Whether [`Provider::complete_all_with_turn`] commits anything.
+    fn fuses_outcomes(&self) -> bool {
+        false
+    }
+
+    /// Completes several activities of one instance and commits the turn that follows from all their outcomes in one step. The turn
+    /// is committed if every lease holds and the conditions of [`Provider::complete_with_turn`] are met. Otherwise nothing is
+    /// written, and the caller completes each activity with [`Provider::ack_work_item`].
+    ///
+    /// The outcomes are in the history of the turn; they are not enqueued. An error means that nothing was written, or that the
+    /// answer was lost.
+    ///
+    /// The default writes nothing. A caller need not make the call unless [`Provider::fuses_outcomes`] is true.
+    async fn complete_all_with_turn(
+        &self,
+        _outcomes: Vec<LeasedOutcome>,
+        _turn: TurnAhead,
+    ) -> Result<FusedCompletion, ProviderError> {
+        Ok(FusedCompletion::Unchanged)
     }
 
     /// Gives back an activity whose handler has failed, to be delivered again after `delay`, and keeps the failure with the

@@ -3,6 +3,7 @@
 use crate::builtins::builtins;
 use crate::dispatch::ahead::Ahead;
 use crate::dispatch::eager::EagerBackoff;
+use crate::dispatch::gather::Gathering;
 use crate::dispatch::lease::{Kind, Leases};
 use crate::dispatch::permits::Permits;
 use crate::dispatch::retries::Retries;
@@ -57,6 +58,8 @@ pub(crate) struct Core {
     pub(crate) redelivered_turn: Arc<Semaphore>,
     pub(crate) store_time: StoreTime,
     pub(crate) eager_backoff: EagerBackoff,
+    /// `None` if the store does not commit several outcomes with a turn, or if this runtime runs no turns.
+    pub(crate) gathering: Option<Arc<Gathering>>,
     pub(crate) running: RunningActivities,
     pub(crate) sessions: Sessions,
     /// Notified when a commit of this runtime has enqueued messages, for stores whose fetch does not wait.
@@ -100,6 +103,8 @@ impl Core {
             None => DispatcherCapabilityFilter::default_for_current_build(),
         };
         let uncounted = UncountedCommits::of_runtime_on(StoreId::of(&store));
+        let gathers = store.fuses_outcomes() && options.orchestration_concurrency > 0;
+        let gathering = gathers.then(Arc::default);
         Self {
             store: Arc::new(InstrumentedProvider::new(store, Some(Arc::clone(&metrics)))),
             activities: activities
@@ -124,6 +129,7 @@ impl Core {
             warm: WarmCache::new(options.warm_executions, options.warm_bytes),
             store_time: StoreTime::default(),
             eager_backoff: EagerBackoff::default(),
+            gathering,
             running: RunningActivities::default(),
             sessions: Sessions::new(options.max_sessions_per_runtime),
             turns_waiting: Notify::new(),

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ErrorClass, ExecutionMetadata, FetchedTurn,
-    FetchedWork, HistoryBound, Hold, HoldOutcome, InstanceOutcome, LoadedTurn, OrchestrationItem, Provider,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
-    TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, LeasedOutcome,
+    LoadedTurn, OrchestrationItem, Provider, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
+    StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use std::any::Any;
 use std::collections::HashMap;
@@ -177,6 +177,7 @@ impl Provider for InstrumentedProvider {
             commit_turn,
             fetch_work_items,
             complete_with_turn,
+            complete_all_with_turn,
             abandon_work_noted,
             hold_turn,
             read_outcome,
@@ -426,6 +427,15 @@ impl Provider for InstrumentedProvider {
         );
         self.observed(Operation::AckWorkItem, span, self.inner.complete_with_turn(token, completion, turn))
             .await
+    }
+
+    async fn complete_all_with_turn(
+        &self,
+        outcomes: Vec<LeasedOutcome>,
+        turn: TurnAhead,
+    ) -> Result<FusedCompletion, ProviderError> {
+        let span = span!(self, AckWorkItem, Subject::turn(&turn.commit));
+        self.observed(Operation::AckWorkItem, span, self.inner.complete_all_with_turn(outcomes, turn)).await
     }
 
     async fn abandon_work_noted(

@@ -79,6 +79,7 @@ pub const BUGS: &[Bug] = &[
     Bug::Store(Defect::AttemptBelowZero),
     Bug::Store(Defect::OutcomeOfFirstExecution),
     Bug::Store(Defect::TimerVisibleAtOnce),
+    Bug::Store(Defect::FusedQueuesToo),
     Bug::Store(Defect::StartTurnIgnoresMessages),
     Bug::Store(Defect::RefusedStartKeepsTurn),
 ];

@@ -158,5 +158,5 @@ impl Drop for CallInProgress<'_> {
 }
 
 fn is_commit(op: &str) -> bool {
-    matches!(op, "ack_turn" | "ack_work" | "ack_ahead" | "start_ahead")
+    matches!(op, "ack_turn" | "ack_work" | "ack_ahead" | "ack_fused" | "start_ahead")
 }

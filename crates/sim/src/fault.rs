@@ -56,6 +56,7 @@ const RARE_CALLS: &[&str] = &[
     "renew_sessions",
     "clean_sessions",
     "start_ahead",
+    "ack_fused",
 ];
 
 impl Fault {
@@ -132,7 +133,7 @@ impl Fault {
     pub(crate) fn applies_to(self, op: &str) -> bool {
         match self {
             Self::ShortLease => matches!(op, "fetch_turn" | "fetch_work"),
-            Self::Duplicate => matches!(op, "ack_turn" | "ack_work" | "ack_ahead"),
+            Self::Duplicate => matches!(op, "ack_turn" | "ack_work" | "ack_ahead" | "ack_fused"),
             Self::Statement | Self::StatementDone => op.starts_with("sql"),
             _ if op.starts_with("sql") => false,
             // A crashed client has the same effect as one that never made the call, or as one that repeats it.

@@ -10,9 +10,10 @@ use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, Hold, HoldOutcome, InstanceOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
-    ProviderError, ReleaseOutcome, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
-    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, LeasedOutcome, LoadedTurn,
+    OrchestrationItem, Provider, ProviderAdmin, ProviderError, ReleaseOutcome, ScheduledActivityIdentifier,
+    SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest,
+    WorkRequest, forward_provider,
 };
 use outlast_sqlite::SqliteProvider;
 use std::collections::{BTreeMap, HashMap};
@@ -109,6 +110,7 @@ impl Provider for Mirror {
             fetch_work_items,
             ack_work_item,
             complete_with_turn,
+            complete_all_with_turn,
             renew_work_item_lock,
             abandon_work_item,
             abandon_work_noted,
@@ -242,6 +244,21 @@ impl Provider for Mirror {
         let expected = self.model.complete_with_turn(&other, completion.clone(), turn.clone()).await;
         let found = self.store.complete_with_turn(token, completion, turn).await;
         self.same("complete_with_turn", found, &expected)
+    }
+
+    async fn complete_all_with_turn(
+        &self,
+        outcomes: Vec<LeasedOutcome>,
+        turn: TurnAhead,
+    ) -> Answer<FusedCompletion> {
+        let of_model = |outcome: &LeasedOutcome| LeasedOutcome {
+            lock_token: self.other_token(&outcome.lock_token),
+            completion: outcome.completion.clone(),
+        };
+        let expected =
+            self.model.complete_all_with_turn(outcomes.iter().map(of_model).collect(), turn.clone()).await;
+        let found = self.store.complete_all_with_turn(outcomes, turn).await;
+        self.same("complete_all_with_turn", found, &expected)
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {

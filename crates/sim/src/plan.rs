@@ -57,6 +57,8 @@ pub(crate) struct Plan {
     pub(crate) stray_times_ms: Vec<u64>,
     /// Whether most roots are started by local clients. Such a client starts an instance with its first turn where it can.
     pub(crate) has_local_clients: bool,
+    /// Whether activities take no time, and nodes have workers for all activities of a fan-out: their outcomes return together.
+    pub(crate) has_quick_work: bool,
     pub(crate) roots: Vec<Root>,
     /// In a sweep: the one fault of this run, in place of all other faults.
     pub(crate) probe: Option<Arc<SweepProbe>>,
@@ -108,6 +110,8 @@ impl Plan {
         // A stream of its own, so that earlier seeds keep their worlds.
         let mut local = Rng::stream(seed, "local clients");
         let has_local_clients = local.per_mille(400);
+        let mut quick = Rng::stream(seed, "quick work");
+        let has_quick_work = quick.per_mille(300);
         let mut plan = Self {
             seed,
             store,
@@ -130,9 +134,15 @@ impl Plan {
             max_attempts: if rng.per_mille(150) { 10 } else { NEVER_POISON },
             stray_times_ms: (0..rng.below(3)).map(|_| rng.below(safety_ms)).collect(),
             has_local_clients,
+            has_quick_work,
             roots: (0..rng.between(3, 6)).map(|nth| root(&mut rng, nth, safety_ms)).collect(),
             probe: None,
         };
+        if has_quick_work {
+            // Outcomes gather if one node has all activities of an instance.
+            plan.nodes = if quick.per_mille(500) { 1 } else { plan.nodes };
+            plan.latency_ms = 0;
+        }
         if has_local_clients {
             for root in plan.roots.iter_mut().filter(|_| local.per_mille(500)) {
                 root.start_twice();
@@ -184,7 +194,12 @@ impl Plan {
             self.latency_ms,
             self.lease_ms,
             self.roots.len(),
-            if self.has_local_clients { " of local clients" } else { "" },
+            match (self.has_local_clients, self.has_quick_work) {
+                (true, true) => " of local clients, quick work",
+                (true, false) => " of local clients",
+                (false, true) => ", quick work",
+                (false, false) => "",
+            },
             self.max_attempts
         )
     }
@@ -210,7 +225,7 @@ impl Plan {
         let options = RuntimeOptions {
             dispatcher_long_poll_timeout: Duration::from_millis(rng.pick(&[100, 2_000, 30_000])),
             orchestration_concurrency: rng.pick(&[1, 1, 2, 3]),
-            worker_concurrency: rng.pick(&[1, 1, 2, 3]),
+            worker_concurrency: rng.pick(&[1, 1, 2, 3]) + if self.has_quick_work { 5 } else { 0 },
             orchestrator_lock_timeout: lease,
             orchestrator_lock_renewal_buffer: lease / 4,
             worker_lock_timeout: lease,

@@ -9,8 +9,8 @@ use crate::session;
 use crate::sql;
 use crate::transaction::Transaction;
 use outlast_provider::{
-    Completion, DeadLetterQueue, FetchedWork, SessionFetchConfig, TagFilter, TurnAhead, WorkNotes,
-    WorkRequest, saturating_ms,
+    Completion, DeadLetterQueue, FetchedWork, FusedCompletion, SessionFetchConfig, TagFilter, TurnAhead,
+    WorkNotes, WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::token::{self, Secret};
 use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, Token, TurnAtFetch, rows};
@@ -297,26 +297,80 @@ pub(crate) fn complete_with_turn(
 ) -> Result<Completion> {
     let CompleteWithTurn { token, completion, ahead, plan } = activity;
     let instance = completion.instance_id.as_str();
+    let Some(kv_changed) = can_run_ahead(tx, instance, ahead, plan)? else {
+        ack(tx, token, Some(completion))?;
+        return Ok(Completion::Queued);
+    };
+    ack(tx, token, None)?;
+    store_ahead(tx, instance, kv_changed, plan)?;
+    Ok(Completion::WithTurn { at_ms: tx.now })
+}
+
+/// Activities of one instance to complete, with the run-ahead turn of all their outcomes.
+pub(crate) struct CompleteAllWithTurn {
+    pub(crate) tokens: Vec<String>,
+    pub(crate) instance: String,
+    pub(crate) ahead: TurnAhead,
+    /// The commit of the run-ahead turn.
+    pub(crate) plan: CommitPlan,
+}
+
+/// Completes activities and commits the run-ahead turn, if all leases hold and the instance is at the position that the turn
+/// assumes; otherwise writes nothing.
+pub(crate) fn complete_all_with_turn(
+    tx: &mut Transaction<'_>,
+    call: &CompleteAllWithTurn,
+) -> Result<FusedCompletion> {
+    let CompleteAllWithTurn { tokens, instance, ahead, plan } = call;
+    // The leases are checked before the first write, because a refusal after a write costs a savepoint.
+    let Some(kv_changed) = can_run_ahead(tx, instance, ahead, plan)? else {
+        return Ok(FusedCompletion::Unchanged);
+    };
+    let mut held = HashSet::new();
+    for token in tokens {
+        let holds = match row_of(token) {
+            Some((id, _, secret)) => {
+                let lease = (id, secret, column(tx.now));
+                held.insert(id) && tx.db.one(sql::HOLDS_ACTIVITY, lease, |_| Ok(()))?.is_some()
+            }
+            None => false,
+        };
+        if !holds {
+            return Ok(FusedCompletion::Unchanged);
+        }
+    }
+    for token in tokens {
+        ack(tx, token, None)?;
+    }
+    store_ahead(tx, instance, kv_changed, plan)?;
+    Ok(FusedCompletion::WithTurn { at_ms: tx.now })
+}
+
+/// Whether a turn can be committed that ran ahead: then, whether the instance has changed keys.
+fn can_run_ahead(
+    tx: &Transaction<'_>,
+    instance: &str,
+    ahead: &TurnAhead,
+    plan: &CommitPlan,
+) -> Result<Option<bool>> {
     let position = (
         instance,
         id_column("execution id", plan.execution_id)?,
         id_column("event id", ahead.after_event_id)?,
         column(tx.now),
     );
-    let kv_changed = match ahead.is_of_now(tx.now) {
-        true => tx.db.one(sql::CAN_RUN_AHEAD, position, |row| row.get(0))?,
-        false => None,
-    };
-    let Some(kv_changed) = kv_changed else {
-        ack(tx, token, Some(completion))?;
-        return Ok(Completion::Queued);
-    };
-    ack(tx, token, None)?;
+    match ahead.is_of_now(tx.now) {
+        true => tx.db.one(sql::CAN_RUN_AHEAD, position, |row| row.get(0)),
+        false => Ok(None),
+    }
+}
+
+/// Commits a turn that ran ahead.
+fn store_ahead(tx: &mut Transaction<'_>, instance: &str, kv_changed: bool, plan: &CommitPlan) -> Result<()> {
     let (current_execution, messages, is_partial) = (plan.execution_id, 0, false);
     let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance };
     let facts = TurnFacts { kv_changed, external_bytes: 0, covered_until: None, at_fetch };
-    store_plan(tx, facts, plan)?;
-    Ok(Completion::WithTurn { at_ms: tx.now })
+    store_plan(tx, facts, plan)
 }
 
 /// Deletes an activity under its lease, then stores the completion.

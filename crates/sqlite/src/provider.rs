@@ -1,6 +1,6 @@
 //! The store behind the provider trait.
 
-use crate::activity::{AbandonNoted, ActivityAsk, Complete, CompleteWithTurn};
+use crate::activity::{AbandonNoted, ActivityAsk, Complete, CompleteAllWithTurn, CompleteWithTurn};
 use crate::command::{Apply, CallInfo, Command, PendingCall};
 use crate::commit::CommitTurn;
 use crate::counters::{Counters, SqliteStats};
@@ -19,12 +19,15 @@ use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
-    Provider, ProviderAdmin, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest,
-    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
+    FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
+    LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
+    TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_provider_kit::fetch::answer_within;
-use outlast_provider_kit::plan::{activity_row, checked_id, completion_row, history_rows, message_row};
+use outlast_provider_kit::plan::{
+    activity_row, check_completion, checked_id, completion_row, history_rows, message_row,
+};
 use outlast_provider_kit::{CommitPlan, Watches};
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -283,6 +286,39 @@ impl Provider for SqliteProvider {
         };
         let completed = CompleteWithTurn { token: token.to_string(), completion: row, ahead: turn, plan };
         self.write_then(info, completed, activity::complete_with_turn, resolve_watches).await
+    }
+
+    fn fuses_outcomes(&self) -> bool {
+        true
+    }
+
+    async fn complete_all_with_turn(
+        &self,
+        outcomes: Vec<LeasedOutcome>,
+        mut turn: TurnAhead,
+    ) -> Answer<FusedCompletion> {
+        const ACK: &str = "ack_work_item";
+        let Some(instance) = LeasedOutcome::instance_of(&outcomes).map(str::to_string) else {
+            return Err(ProviderError::permanent(
+                ACK,
+                "the outcomes are of different instances, or there are none",
+            ));
+        };
+        let mut tokens = Vec::with_capacity(outcomes.len());
+        for LeasedOutcome { lock_token, completion } in outcomes {
+            check_completion(ACK, &completion)?;
+            tokens.push(lock_token);
+        }
+        let plan = CommitPlan::of(std::mem::take(&mut turn.commit))?;
+        let info = CallInfo::of(ACK).instance(&instance).bytes(plan.bytes());
+        let watches = self.watches();
+        let resolve_watches = move |call: &CompleteAllWithTurn, completed: &FusedCompletion| {
+            if let FusedCompletion::WithTurn { .. } = completed {
+                watches.committed(&call.instance, call.plan.ends_instance());
+            }
+        };
+        let call = CompleteAllWithTurn { tokens, instance, ahead: turn, plan };
+        self.write_then(info, call, activity::complete_all_with_turn, resolve_watches).await
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {

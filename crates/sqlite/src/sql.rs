@@ -72,6 +72,7 @@ statements! {
     HISTORY_OUTLINE = "history_outline",
     HISTORY_PAGE = "history_page",
     HISTORY_SIZE = "history_size",
+    HOLDS_ACTIVITY = "holds_activity",
     HOLDS_NO_LEASE = "holds_no_lease",
     HOLD_MESSAGES = "hold_messages",
     HOLD_STATE = "hold_state",

@@ -160,6 +160,9 @@ impl Provider for ProcessStore {
             fetch_work_items,
             ack_work_item,
             complete_with_turn,
+            // The default: the story of a test shows each outcome.
+            fuses_outcomes,
+            complete_all_with_turn,
             abandon_work_item,
             abandon_work_noted,
             hold_turn,

@@ -157,6 +157,8 @@ pub(super) const TARGETS: &[Target] = &[
         package: "outlast-runtime",
         files: &[
             "crates/runtime/src/dispatch/run_ahead.rs",
+            "crates/runtime/src/dispatch/gather.rs",
+            "crates/runtime/src/dispatch/gather/group.rs",
             "crates/runtime/src/dispatch/commit.rs",
             "crates/runtime/src/dispatch/turn.rs",
             "crates/runtime/src/dispatch/activity.rs",

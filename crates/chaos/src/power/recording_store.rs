@@ -4,8 +4,8 @@ use super::call_log::{CallLog, CallState};
 use async_trait::async_trait;
 use outlast_model::{Event, WorkItem};
 use outlast_provider::{
-    Completion, ExecutionMetadata, Provider, ProviderError, ScheduledActivityIdentifier, StartOutcome,
-    StartRequest, TurnAhead, TurnCommit, forward_provider,
+    Completion, ExecutionMetadata, FusedCompletion, LeasedOutcome, Provider, ProviderError,
+    ScheduledActivityIdentifier, StartOutcome, StartRequest, TurnAhead, TurnCommit, forward_provider,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +26,7 @@ impl Provider for RecordingStore {
             ack_orchestration_item,
             ack_work_item,
             complete_with_turn,
+            complete_all_with_turn,
             enqueue_for_orchestrator,
             commit_turn,
             enqueue_within,
@@ -77,6 +78,28 @@ impl Provider for RecordingStore {
         done.inspect(|completed| {
             self.call_log.activity_state(Some(&completion), CallState::Acknowledged);
             if let Completion::WithTurn { .. } = completed {
+                self.call_log.committed(&delta);
+            }
+        })
+    }
+
+    async fn complete_all_with_turn(
+        &self,
+        outcomes: Vec<LeasedOutcome>,
+        turn: TurnAhead,
+    ) -> Result<FusedCompletion, ProviderError> {
+        let delta = turn.commit.history_delta.clone();
+        let completions: Vec<WorkItem> = outcomes.iter().map(|outcome| outcome.completion.clone()).collect();
+        for completion in &completions {
+            self.call_log.activity_state(Some(completion), CallState::Unanswered);
+        }
+        self.call_log.committing(&delta);
+        let done = self.inner.complete_all_with_turn(outcomes, turn).await;
+        done.inspect(|completed| {
+            if let FusedCompletion::WithTurn { .. } = completed {
+                for completion in &completions {
+                    self.call_log.activity_state(Some(completion), CallState::Acknowledged);
+                }
                 self.call_log.committed(&delta);
             }
         })

@@ -7,8 +7,8 @@ use crate::job::Sabotage;
 use async_trait::async_trait;
 use outlast::Event;
 use outlast::providers::{
-    Completion, ExecutionMetadata, Provider, ProviderError, ScheduledActivityIdentifier, TurnAhead,
-    TurnCommit, WorkItem, forward_provider,
+    Completion, ExecutionMetadata, FusedCompletion, LeasedOutcome, Provider, ProviderError,
+    ScheduledActivityIdentifier, TurnAhead, TurnCommit, WorkItem, forward_provider,
 };
 use std::sync::Arc;
 
@@ -99,7 +99,14 @@ impl Provider for PausingStore {
     forward_provider!(
         Provider,
         |this| this.inner,
-        except(commit_turn, ack_orchestration_item, ack_work_item, complete_with_turn, start_with_turn)
+        except(
+            commit_turn,
+            ack_orchestration_item,
+            ack_work_item,
+            complete_with_turn,
+            complete_all_with_turn,
+            start_with_turn
+        )
     );
 
     async fn commit_turn(&self, lock_token: &str, mut commit: TurnCommit) -> Answer<Option<u64>> {
@@ -159,6 +166,32 @@ impl Provider for PausingStore {
             Ok(completed)
         };
         self.commit(work, completed).await
+    }
+
+    async fn complete_all_with_turn(
+        &self,
+        outcomes: Vec<LeasedOutcome>,
+        mut turn: TurnAhead,
+    ) -> Answer<FusedCompletion> {
+        let ahead = Commit::of_turn(&turn.commit.history_delta);
+        let is_dropped = self.sabotage_turn(&mut turn.commit, ahead.as_ref());
+        let works = outcomes.iter().filter_map(|outcome| commit_of_activity(Some(&outcome.completion)));
+        let records: Vec<Commit> = works.chain(ahead).collect();
+        let completed = async {
+            records.iter().for_each(|record| self.log(CommitStep::Begun, Some(record)));
+            let completed = match is_dropped {
+                true => Ok(FusedCompletion::WithTurn { at_ms: 0 }),
+                false => self.inner.complete_all_with_turn(outcomes, turn).await,
+            };
+            let step = match completed {
+                Ok(FusedCompletion::WithTurn { .. }) => CommitStep::Stored,
+                _ => CommitStep::NotStored,
+            };
+            records.iter().for_each(|record| self.log(step, Some(record)));
+            completed
+        };
+        // The records are logged above: an answer may be `Unchanged`.
+        self.commit(None, completed).await
     }
 
     /// Never sabotaged: no process would try again to start the instance.

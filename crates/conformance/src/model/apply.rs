@@ -5,9 +5,9 @@ use super::ops::*;
 use super::subject::Stored;
 use outlast_provider::model::{Event, WorkItem};
 use outlast_provider::{
-    FetchedTurn, FetchedWork, Hold, HoldKind, HoldOutcome, InstanceTree, KvEntry, OrchestrationItem,
-    Provider, ProviderAdmin, ProviderError, SessionFetchConfig, StartPolicy, StartRequest, TurnAhead,
-    TurnCommit, TurnRequest, WorkRequest,
+    FetchedTurn, FetchedWork, Hold, HoldKind, HoldOutcome, InstanceTree, KvEntry, LeasedOutcome,
+    OrchestrationItem, Provider, ProviderAdmin, ProviderError, SessionFetchConfig, StartPolicy, StartRequest,
+    TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
@@ -22,6 +22,8 @@ pub(super) struct Target {
     pub(super) execution: u64,
     pub(super) stored: Stored,
     pub(super) work: Option<WorkItem>,
+    /// For a call with several leases: the token and the activity of each.
+    pub(super) all: Vec<(String, Option<WorkItem>)>,
 }
 
 /// An answer, in a form that can be compared, and the leases that came with it.
@@ -108,6 +110,17 @@ pub(super) async fn apply(op: &Op, at: CallTime, target: &Target, store: &dyn Pr
             let (after_event_id, ran_at_ms) = (target.stored.last_event + late_by, at.now);
             let turn = TurnAhead { after_event_id, ran_at_ms, commit };
             store.complete_with_turn(token, completion, turn).await.map(shown)
+        }
+        Op::AckFused { late_by, turn, .. } => {
+            let outcome = |(token, work): &(String, Option<WorkItem>)| LeasedOutcome {
+                lock_token: token.clone(),
+                completion: at.completion(&Completion::Done, work.as_ref()),
+            };
+            let outcomes = target.all.iter().map(outcome).collect();
+            let commit = turn.commit(at, &target.instance, target.execution, target.stored);
+            let (after_event_id, ran_at_ms) = (target.stored.last_event + late_by, at.now);
+            let turn = TurnAhead { after_event_id, ran_at_ms, commit };
+            store.complete_all_with_turn(outcomes, turn).await.map(shown)
         }
         Op::AbandonWork { delay, ignore_attempt, .. } => {
             store.abandon_work_item(token, delay.map(duration), *ignore_attempt).await.map(shown)

@@ -17,6 +17,8 @@ pub(super) fn verdict(op: &Op, answered: &Result<Answer, ProviderError>) -> Stri
 fn is_malformed(op: &Op) -> bool {
     match op {
         Op::AckAhead { completion: Completion::Other(_), .. } => true,
+        // Tokens that were never returned stand for an instance and an activity that the call makes up.
+        Op::AckFused { .. } => true,
         Op::AckTurn { turn, .. } | Op::AckAhead { turn, .. } | Op::StartAhead { turn, .. } => {
             let is_activity = |message: &Message| matches!(message, Message::Activity { .. });
             let odd = |id: &EventId| matches!(id, EventId::Zero | EventId::Repeat);

@@ -23,7 +23,33 @@ fn step() -> impl Strategy<Value = Vec<Op>> {
         3 => worked(),
         4 => worked_ahead(),
         4 => begun_ahead().prop_map(|op| vec![op]),
+        3 => worked_together(),
     ]
+}
+
+/// Starts an instance that waits for two activities, whose outcomes are delivered together with the next turn.
+fn worked_together() -> impl Strategy<Value = Vec<Op>> {
+    let late_by = prop_oneof![8 => Just(0), 1 => Just(1_u64)];
+    let tokens = prop_oneof![
+        6 => Just(vec![Token::Work(1), Token::Work(0)]),
+        2 => vec(activity_token(), 1..4),
+    ];
+    (id(), unfiltered(), turn(), turn(), tokens, late_by).prop_map(
+        |(id, fetch, mut first, turn, tokens, late_by)| {
+            (first.name, first.version, first.status) = (Some("Flow"), Some("1"), None);
+            let activity =
+                |nth| Message::Activity { of: id, execution: 1, id: nth, session: None, tag: None };
+            first.work = vec![activity(2), activity(3)];
+            let started = Op::AckTurn { token: Token::Turn(0), execution: Execution::Fetched, turn: first };
+            vec![
+                Op::Enqueue { message: Message::Start(id), delay: None },
+                fetch,
+                started,
+                Op::FetchWork { lease: LEASE, max: Some(2), session: None, tags: Tags::Default },
+                Op::AckFused { tokens, late_by, turn },
+            ]
+        },
+    )
 }
 
 /// Starts an instance with its first turn.

@@ -95,6 +95,12 @@ pub(super) enum Op {
         late_by: u64,
         turn: Turn,
     },
+    /// Activities with a turn of all their outcomes, whose `after_event_id` is the last stored event id plus this number.
+    AckFused {
+        tokens: Vec<Token>,
+        late_by: u64,
+        turn: Turn,
+    },
     AbandonWork {
         token: Token,
         delay: Option<u64>,

@@ -9,8 +9,8 @@ use crate::execution::{Execution, Stop};
 use crate::finish::Closing;
 use crate::future::{DurableFuture, Raw};
 use crate::history_summary::{HistorySummary, Standing};
-use crate::replay_error::Mismatch;
 use crate::receive::{Outcome, Receipt, system_failure};
+use crate::replay_error::Mismatch;
 use crate::state::{Site, State};
 use outlast_model::{Action, Event, EventKind, ExecutionStatus, ScheduleKind, WorkItem};
 use serde::{Serialize, de::DeserializeOwned};
@@ -177,9 +177,9 @@ impl State {
 pub(crate) struct OpenActivities(BTreeSet<u64>);
 
 impl OpenActivities {
-    /// Whether this activity is open and no other one is.
-    pub(crate) fn is_only(&self, event_id: u64) -> bool {
-        self.0.len() == 1 && self.0.contains(&event_id)
+    /// The scheduling events.
+    pub(crate) fn ids(&self) -> &BTreeSet<u64> {
+        &self.0
     }
 }
 

@@ -50,7 +50,8 @@ fn waits_only_for(code: fn(OrchestrationContext)) -> Option<u64> {
     world.give([]);
     let execution = world.memory().unwrap();
     assert_eq!(execution.orchestration_name(), "Main");
-    (1..10).find(|id| execution.waits_only_for(*id))
+    let open = execution.waits_for_activities().filter(|open| open.len() == 1)?;
+    open.first().copied()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::queue::MessageQueue;
 use crate::rules::{CommitRules, Contract};
 use crate::state::{Instance, State};
 use outlast_provider::model::{CONTRACT_VERSION, Event, WorkItem, json};
-use outlast_provider::{ProviderError, ScheduledActivityIdentifier};
+use outlast_provider::{LeasedOutcome, ProviderError, ScheduledActivityIdentifier};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -213,6 +213,31 @@ impl CommitRules for Rules {
     fn ahead_overtakes_no_message(&self, messages: &MessageQueue, instance: &str, now: u64) -> bool {
         self.defect == Some(Defect::AheadOvertakesMessages)
             || Contract.ahead_overtakes_no_message(messages, instance, now)
+    }
+
+    fn all_fences_hold(&self, state: &State, outcomes: &[LeasedOutcome], now: u64) -> bool {
+        match self.defect {
+            Some(Defect::FusedChecksOneLease) => Contract.all_fences_hold(state, &outcomes[..1], now),
+            _ => Contract.all_fences_hold(state, outcomes, now),
+        }
+    }
+
+    fn complete_fused(
+        &self,
+        state: &mut State,
+        outcome: &LeasedOutcome,
+        now: u64,
+    ) -> Result<(), ProviderError> {
+        match self.defect {
+            Some(Defect::FusedChecksOneLease) => {
+                let _ = Contract.complete_fused(state, outcome, now);
+                Ok(())
+            }
+            Some(Defect::FusedQueuesToo) => {
+                state.ack_activity(&outcome.lock_token, Some(outcome.completion.clone()), now)
+            }
+            _ => Contract.complete_fused(state, outcome, now),
+        }
     }
 
     fn complete_ahead(&self, state: &mut State, token: &str, now: u64) -> Result<(), ProviderError> {

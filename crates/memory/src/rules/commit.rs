@@ -2,9 +2,10 @@
 
 use crate::commit::{ACK, Commit, exists, visible_at};
 use crate::queue::MessageQueue;
+use crate::rules::{Fence, LeaseRules, Purpose};
 use crate::state::{Instance, State, is_final, refuse};
 use outlast_provider::model::{Event, WorkItem, json};
-use outlast_provider::{ProviderError, ScheduledActivityIdentifier, saturating_ms};
+use outlast_provider::{LeasedOutcome, ProviderError, ScheduledActivityIdentifier, saturating_ms};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -169,6 +170,27 @@ pub(crate) trait CommitRules {
     /// A run-ahead turn does not overtake messages that wait for the instance.
     fn ahead_overtakes_no_message(&self, messages: &MessageQueue, instance: &str, now: u64) -> bool {
         messages.visible(instance, now).is_empty()
+    }
+
+    /// A turn of several outcomes is committed under the live leases of their activities, each of which counts once.
+    fn all_fences_hold(&self, state: &State, outcomes: &[LeasedOutcome], now: u64) -> bool {
+        let mut held = BTreeSet::new();
+        outcomes.iter().all(|outcome| {
+            match state.rules.activity_fence(Purpose::Commit, state, &outcome.lock_token, now) {
+                Fence::Holds(ordinal) => held.insert(ordinal),
+                Fence::Expired(_) | Fence::Unknown => false,
+            }
+        })
+    }
+
+    /// An activity whose outcome is committed with a turn of several outcomes is removed.
+    fn complete_fused(
+        &self,
+        state: &mut State,
+        outcome: &LeasedOutcome,
+        now: u64,
+    ) -> Result<(), ProviderError> {
+        state.ack_activity(&outcome.lock_token, None, now)
     }
 
     /// A run-ahead turn is committed under the live lease of its activity.

@@ -9,6 +9,7 @@ macro_rules! __forward_method {
     (name [name $($rest:ident)*] $target:tt) => {};
     (version [version $($rest:ident)*] $target:tt) => {};
     (as_management_capability [as_management_capability $($rest:ident)*] $target:tt) => {};
+    (fuses_outcomes [fuses_outcomes $($rest:ident)*] $target:tt) => {};
     (watch_instance [watch_instance $($rest:ident)*] $target:tt) => {};
     (fetch_orchestration_item [fetch_orchestration_item $($rest:ident)*] $target:tt) => {};
     (ack_orchestration_item [ack_orchestration_item $($rest:ident)*] $target:tt) => {};
@@ -35,6 +36,7 @@ macro_rules! __forward_method {
     (commit_turn [commit_turn $($rest:ident)*] $target:tt) => {};
     (fetch_work_items [fetch_work_items $($rest:ident)*] $target:tt) => {};
     (complete_with_turn [complete_with_turn $($rest:ident)*] $target:tt) => {};
+    (complete_all_with_turn [complete_all_with_turn $($rest:ident)*] $target:tt) => {};
     (abandon_work_noted [abandon_work_noted $($rest:ident)*] $target:tt) => {};
     (hold_turn [hold_turn $($rest:ident)*] $target:tt) => {};
     (read_outcome [read_outcome $($rest:ident)*] $target:tt) => {};
@@ -104,6 +106,14 @@ macro_rules! __forward_method {
             use $crate::Provider as _;
             let $this = self;
             $inner.as_management_capability()
+        }
+    };
+    (fuses_outcomes [] [$this:ident $inner:expr $(, $around:ident)?]) => {
+        fn fuses_outcomes(&self) -> bool {
+            #[allow(unused_imports)]
+            use $crate::Provider as _;
+            let $this = self;
+            $inner.fuses_outcomes()
         }
     };
     (watch_instance [] [$this:ident $inner:expr $(, $around:ident)?]) => {
@@ -268,6 +278,12 @@ macro_rules! __forward_method {
             completion: $crate::WorkItem,
             turn: $crate::TurnAhead
         ) -> $crate::Completion);
+    };
+    (complete_all_with_turn [] $target:tt) => {
+        $crate::__forward_async!($target Provider complete_all_with_turn [] (
+            outcomes: ::std::vec::Vec<$crate::LeasedOutcome>,
+            turn: $crate::TurnAhead
+        ) -> $crate::FusedCompletion);
     };
     (abandon_work_noted [] $target:tt) => {
         $crate::__forward_async!($target Provider abandon_work_noted ['life1 'life2] (

@@ -9,6 +9,7 @@
 //! | the runtime stops | gives the activity back without counting the delivery |
 
 use super::backoff::pause_report;
+use super::gather::{self, Member};
 use super::lease::{Kind, Lease};
 use super::noted;
 use super::run_ahead;
@@ -31,8 +32,15 @@ use tracing::Instrument;
 /// The queue of activities.
 pub(crate) struct ActivityQueue;
 
+/// An activity that was fetched.
+pub(crate) struct LeasedActivity {
+    fetched: FetchedWork,
+    /// Set if the outcome may gather with the outcomes of other activities.
+    member: Option<Member>,
+}
+
 impl Queue for ActivityQueue {
-    type Item = FetchedWork;
+    type Item = LeasedActivity;
 
     fn kind(&self) -> Kind {
         Kind::Activity
@@ -50,7 +58,7 @@ impl Queue for ActivityQueue {
         &core.activity_backoff
     }
 
-    async fn fetch(&self, core: &Core, slot: usize) -> Result<Fetched<FetchedWork>, ProviderError> {
+    async fn fetch(&self, core: &Core, slot: usize) -> Result<Fetched<LeasedActivity>, ProviderError> {
         let freed = core.sessions.freed.notified();
         // An activity of a session is not leased ahead: the session would stay here while other nodes are idle.
         let is_permanent = core.ahead(Kind::Activity).is_permanent(slot);
@@ -69,22 +77,31 @@ impl Queue for ActivityQueue {
         tokio::select! {
             biased;
             fetched = core.store.fetch_work_items(request) => {
-                Ok(fetched?.pop().map_or(Fetched::Nothing, Fetched::Item))
+                let leased = |fetched| Fetched::Item(LeasedActivity { fetched, member: None });
+                Ok(fetched?.pop().map_or(Fetched::Nothing, leased))
             }
             // The parked fetch accepts no new sessions, and the limit of sessions is no longer reached.
             () = freed, if is_permanent && !has_room => Ok(Fetched::Outdated),
         }
     }
 
-    fn hold(&self, core: &Core, fetched: &mut FetchedWork) -> (Lease, u32) {
+    fn hold(&self, core: &Core, leased: &mut LeasedActivity) -> (Lease, u32) {
+        let LeasedActivity { fetched, member } = leased;
         core.metrics.record_worker_dispatcher_items_fetched(1);
         core.store_time.reported(fetched.now_ms);
         let token = std::mem::take(&mut fetched.lock_token);
-        let instance = fetched.item.target_instance().into();
+        let instance: Arc<str> = fetched.item.target_instance().into();
+        // Turns run ahead under first deliveries only, at the time that the store reported.
+        if let (WorkItem::ActivityExecute { execution_id, id, .. }, 1, Some(_), Some(gathering)) =
+            (&fetched.item, fetched.attempt_count, fetched.now_ms, &core.gathering)
+        {
+            *member = Some(gathering.enter(Arc::clone(&instance), *execution_id, *id));
+        }
         (core.leases.hold(core, Kind::Activity, token, instance), fetched.attempt_count)
     }
 
-    async fn process(&self, core: &Arc<Core>, fetched: FetchedWork, lease: Lease, started: Started<'_>) {
+    async fn process(&self, core: &Arc<Core>, leased: LeasedActivity, lease: Lease, started: Started<'_>) {
+        let LeasedActivity { fetched, member } = leased;
         let FetchedWork { item, lock_token: _, attempt_count, notes, orchestration, now_ms } = fetched;
         let instance: Arc<str> = item.target_instance().into();
         let WorkItem::ActivityExecute { instance: _, execution_id, id, name, input, session_id, tag } = item
@@ -105,7 +122,7 @@ impl Queue for ActivityQueue {
             notes,
             fetched_at: now_ms.map(|now_ms| (now_ms, started.fetched)),
         };
-        delivery.process(lease, started, input, orchestration).await;
+        delivery.process(lease, started, input, orchestration, member).await;
     }
 }
 
@@ -143,6 +160,7 @@ impl Delivery {
         started: Started<'_>,
         input: String,
         orchestration: Option<(String, String)>,
+        member: Option<Member>,
     ) {
         let core = &Arc::clone(&self.core);
         if self.attempt_count > core.options.max_attempts {
@@ -167,6 +185,7 @@ impl Delivery {
         }
         match outcome {
             Outcome::Failed { error, retry_after } => {
+                drop(member);
                 let bytes = error.len();
                 let noted = async move {
                     noted::give_back(&self.core, lease, retry_after, &error).await;
@@ -178,8 +197,9 @@ impl Delivery {
                     Ok(text) => text.len(),
                     Err(details) => details.text_bytes(),
                 };
+                let member = member.filter(|_| bytes <= gather::MOST_BYTES);
                 let committed = async move {
-                    self.commit(lease, result).await;
+                    self.commit(lease, result, member).await;
                 };
                 hand_off(core, ActivityQueue.name(), bytes, Box::pin(committed)).await;
             }
@@ -205,7 +225,7 @@ impl Delivery {
         let details = self.poison_details(cause);
         core.retries.remove(&self.instance, self.execution_id, self.id);
         let uncounted = core.uncounted.enter(&self.instance);
-        if self.commit(lease, Err(details)).await {
+        if self.commit(lease, Err(details), None).await {
             core.metrics.record_activity_poison();
         }
         drop(uncounted);
@@ -371,20 +391,44 @@ impl Delivery {
         lease: &Lease,
         completion: &WorkItem,
     ) -> Option<run_ahead::RunAhead<'b>> {
+        let now_ms = self.store_time()?;
+        let completions = vec![completion.clone()];
+        run_ahead::run(&self.core, lease, &self.instance, completions, now_ms, self.worker).await
+    }
+
+    /// The store's time, if turns may run ahead under this delivery.
+    fn store_time(&self) -> Option<u64> {
         let (now_ms, since) = self.fetched_at.as_ref().filter(|_| self.attempt_count == 1)?;
-        let now_ms = now_ms.saturating_add(since.whole_ms());
-        run_ahead::run(&self.core, lease, &self.instance, completion, now_ms, self.worker).await
+        Some(now_ms.saturating_add(since.whole_ms()))
+    }
+
+    /// Commits the outcome together with the outcomes of the other activities that the instance waits for, if it can. Returns
+    /// whether the store accepted the outcome.
+    async fn commit_gathered(&self, lease: &Lease, completion: &WorkItem, member: Option<Member>) -> bool {
+        let (Some(member), Some(now_ms)) = (member, self.store_time()) else { return false };
+        let (instance, worker) = (&self.instance, self.worker);
+        gather::commit(&self.core, member, gather::Ready { lease, instance, completion, now_ms, worker })
+            .await
     }
 
     /// Commits the outcome, with the run-ahead turn if there is one. Retries retryable errors while the lease lasts. Returns
     /// whether the store accepted the outcome.
-    async fn commit(&self, lease: Lease, result: Result<String, ErrorDetails>) -> bool {
+    async fn commit(
+        &self,
+        lease: Lease,
+        result: Result<String, ErrorDetails>,
+        member: Option<Member>,
+    ) -> bool {
         let (instance, execution_id, id) = (self.instance.to_string(), self.execution_id, self.id);
         let completion = match result {
             Ok(result) => WorkItem::ActivityCompleted { instance, execution_id, id, result },
             Err(details) => WorkItem::ActivityFailed { instance, execution_id, id, details },
         };
         let core = &self.core;
+        if self.commit_gathered(&lease, &completion, member).await {
+            lease.settle();
+            return true;
+        }
         let ahead = self.run_ahead(&lease, &completion).await;
         let mut failures = 0;
         loop {

@@ -6,6 +6,7 @@
 use super::commit::{CommitSummary, kept, reset_refusals};
 use super::history;
 use super::lease::Kind;
+use super::skip::Skip;
 use super::turn::{Keep, Turn, TurnDecision};
 use super::warm::Position;
 use crate::core::Core;
@@ -26,39 +27,24 @@ fn runtimes() -> MutexGuard<'static, Vec<(StoreId, Weak<Core>)>> {
 /// Decides whether a start is tried with its first turn. A store that queued the last ones is asked less often: it may not support
 /// eager starts, and a turn that is thrown away is work for nothing.
 #[derive(Default)]
-pub(crate) struct EagerBackoff(Mutex<Backoff>);
-
-#[derive(Default)]
-struct Backoff {
-    /// Eager starts in a row that the store queued.
-    queued: u32,
-    /// Ordinary starts until the next eager one.
-    skip: u32,
-}
+pub(crate) struct EagerBackoff(Mutex<Skip>);
 
 impl EagerBackoff {
-    const MOST_DOUBLINGS: u32 = 10;
-
-    fn lock(&self) -> MutexGuard<'_, Backoff> {
+    fn lock(&self) -> MutexGuard<'_, Skip> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the next start is an eager one.
     fn may_start(&self) -> bool {
-        let mut backoff = self.lock();
-        let may_start = backoff.skip == 0;
-        backoff.skip = backoff.skip.saturating_sub(1);
-        may_start
+        self.lock().may_try()
     }
 
     fn on_committed(&self) {
-        *self.lock() = Backoff::default();
+        *self.lock() = Skip::default();
     }
 
     fn on_queued(&self) {
-        let mut backoff = self.lock();
-        backoff.queued = backoff.queued.saturating_add(1);
-        backoff.skip = (1 << backoff.queued.min(Self::MOST_DOUBLINGS)) - 1;
+        self.lock().on_failure();
     }
 }
 

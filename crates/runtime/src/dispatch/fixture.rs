@@ -7,7 +7,7 @@ use crate::registry::{ActivityRegistry, OrchestrationRegistry};
 use outlast_engine::{Code, Execution, Opening, OrchestrationContext, Setup, new_stamp};
 use outlast_memory::MemoryProvider;
 use outlast_model::{Event, EventKind, WorkItem};
-use outlast_provider::{Clock, Entropy, ExecutionMetadata};
+use outlast_provider::{Clock, Entropy, ExecutionMetadata, Provider};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +31,11 @@ impl Entropy for ZeroEntropy {
 /// A runtime without tasks on a memory store. Leases of activities last 32 s and are renewed after 16 s; leases of turns last 8 s
 /// and are renewed after 4 s.
 pub(super) fn core() -> Core {
+    core_on(Arc::new(MemoryProvider::new()))
+}
+
+/// The same on another store.
+pub(super) fn core_on(store: Arc<dyn Provider>) -> Core {
     let options = RuntimeOptions {
         worker_lock_timeout: 32 * SECOND,
         worker_lock_renewal_buffer: SECOND,
@@ -40,7 +45,7 @@ pub(super) fn core() -> Core {
         ..RuntimeOptions::default()
     };
     Core::new(
-        Arc::new(MemoryProvider::new()),
+        store,
         ActivityRegistry::builder().build(),
         OrchestrationRegistry::builder().build(),
         options,
@@ -50,9 +55,24 @@ pub(super) fn core() -> Core {
 
 /// An execution whose code schedules activity A and waits for it.
 pub(super) fn busy() -> Execution {
+    execution(|context: OrchestrationContext, _| -> Code {
+        let activity = context.schedule_activity("A", "");
+        Box::pin(activity)
+    })
+}
+
+/// An execution whose code schedules this number of activities and waits for all of them.
+pub(super) fn fan_out(count: usize) -> Execution {
+    execution(move |context: OrchestrationContext, _| -> Code {
+        let calls: Vec<_> = (0..count).map(|_| context.schedule_activity("A", "")).collect();
+        Box::pin(async move { Ok(context.join(calls).await.len().to_string()) })
+    })
+}
+
+fn execution(call: impl FnOnce(OrchestrationContext, String) -> Code) -> Execution {
     let opening = Opening {
         name: "O".to_string(),
-        version: None,
+        version: Some("1.2.3".to_string()),
         input: String::new(),
         parent: None,
         carried: Vec::new(),
@@ -65,10 +85,6 @@ pub(super) fn busy() -> Execution {
         stamp: new_stamp(false),
         kv: BTreeMap::new(),
         limits: Arc::default(),
-    };
-    let call = |context: OrchestrationContext, _| -> Code {
-        let activity = context.schedule_activity("A", "");
-        Box::pin(activity)
     };
     Execution::new(setup, call).unwrap()
 }

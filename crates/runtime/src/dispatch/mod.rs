@@ -8,6 +8,7 @@ mod commit;
 pub(crate) mod eager;
 #[cfg(test)]
 mod fixture;
+pub(crate) mod gather;
 mod history;
 pub(crate) mod lease;
 mod noted;
@@ -18,6 +19,7 @@ pub(crate) mod run_ahead;
 pub(crate) mod run_ahead_backoff;
 pub(crate) mod running;
 pub(crate) mod session;
+mod skip;
 mod slot;
 pub(crate) mod start;
 pub(crate) mod store_time;

@@ -1,9 +1,9 @@
 //! Run-ahead: the next turn of an instance, run by the worker before the activity's outcome is in the store.
 //!
-//! If an orchestration waits for one activity only and its execution is warm, the worker runs the next turn as soon as the
-//! activity returns, and the store commits outcome and turn in one step instead of two. The store commits the turn only if the
-//! instance still ends with the event that the turn follows and no other message waits for it. Otherwise the store queues the
-//! outcome as usual, and the runtime discards the warm execution, because it holds uncommitted events.
+//! If an orchestration waits for one activity only, or for activities whose outcomes have gathered (`gather.rs`), and its execution
+//! is warm, the worker runs the next turn as soon as the last activity returns, and the store commits outcomes and turn in one step.
+//! The store commits the turn only if the instance still ends with the event that the turn follows and no other message waits for
+//! it. Otherwise the outcomes are queued as usual, and the runtime discards the warm execution, because it holds uncommitted events.
 
 use super::commit::{CommitSummary, find_parents, kept, reset_refusals};
 use super::lease::{Kind, Lease};
@@ -14,6 +14,7 @@ use crate::uncounted::UncountedCommit;
 use outlast_engine::{Execution, Report, TurnInput, TurnOutput};
 use outlast_model::WorkItem;
 use outlast_provider::TurnAhead;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,21 +35,17 @@ pub(super) struct RunAhead<'a> {
 /// The longest wait for the permit to run a turn. The outcome of the activity is not stored meanwhile.
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
-/// Runs the turn that follows from an activity's outcome. `None` if the instance is in backoff, its execution is not warm, the
-/// execution waits for anything besides this activity, or as many turns run as `orchestration_concurrency` says.
+/// Runs the turn that follows from the outcomes of activities. `None` if the instance is in backoff, its execution is not warm, the
+/// execution waits for other activities than these or for a child, or as many turns run as `orchestration_concurrency` says.
 pub(super) async fn run<'a>(
     core: &'a Core,
     lease: &Lease,
     instance: &Arc<str>,
-    completion: &WorkItem,
+    completions: Vec<WorkItem>,
     now_ms: u64,
     worker: usize,
 ) -> Option<RunAhead<'a>> {
-    let (WorkItem::ActivityCompleted { execution_id, id, .. }
-    | WorkItem::ActivityFailed { execution_id, id, .. }) = completion
-    else {
-        return None;
-    };
+    let (execution_id, ids) = activities_of(&completions)?;
     if core.options.orchestration_concurrency == 0 || !core.run_ahead_backoff.may_run_ahead(instance) {
         return None;
     }
@@ -56,14 +53,16 @@ pub(super) async fn run<'a>(
     core.warm.wait_for_commit(instance).await?;
     let permit = core.permits(Kind::Turn).take(worker);
     let permit = tokio::time::timeout(LONGEST_WAIT, permit).await.ok()??;
-    let waits_only_for_activity =
-        |execution: &Execution| execution.execution_id() == *execution_id && execution.waits_only_for(*id);
-    let (mut execution, announced) = core.warm.take_if(instance, waits_only_for_activity).await?;
+    let waits_only_for_these = |execution: &Execution| {
+        execution.execution_id() == execution_id
+            && execution.waits_for_activities().is_some_and(|open| *open == ids)
+    };
+    let (mut execution, announced) = core.warm.take_if(instance, waits_only_for_these).await?;
     let after_event_id = execution.last_event_id();
     let entropy = &core.options.entropy;
     let input = TurnInput {
         history: Vec::new(),
-        messages: vec![completion.clone()],
+        messages: completions,
         notices: Vec::new(),
         now_ms,
         random: &mut || entropy.next_u128(),
@@ -98,6 +97,22 @@ pub(super) async fn run<'a>(
         turn: TurnAhead { after_event_id, ran_at_ms: now_ms, commit },
         execution,
     })
+}
+
+/// The execution of the outcomes and their activities; `None` if they are of several executions.
+fn activities_of(completions: &[WorkItem]) -> Option<(u64, BTreeSet<u64>)> {
+    let (mut executions, mut ids) = (BTreeSet::new(), BTreeSet::new());
+    for completion in completions {
+        let (WorkItem::ActivityCompleted { execution_id, id, .. }
+        | WorkItem::ActivityFailed { execution_id, id, .. }) = completion
+        else {
+            return None;
+        };
+        executions.insert(*execution_id);
+        ids.insert(*id);
+    }
+    let execution_id = executions.pop_first()?;
+    executions.is_empty().then_some((execution_id, ids))
 }
 
 impl RunAhead<'_> {
@@ -146,7 +161,7 @@ mod tests {
             parent_close: core.options.parent_close,
         };
         outlast_engine::run(&mut waiting, input);
-        assert!(waiting.waits_only_for(2));
+        assert_eq!(waiting.waits_for_activities(), Some(&BTreeSet::from([2])));
         let position = Position { execution_id: 1, last_event_id: waiting.last_event_id() };
         core.warm.announce(&instance, position, None).confirm(Kept::Suspended(Box::new(waiting)), None);
         let lease = core.leases.hold(core, Kind::Activity, "w".to_string(), Arc::clone(&instance));
@@ -156,7 +171,7 @@ mod tests {
             id,
             result: String::new(),
         };
-        let ahead = run(core, &lease, &instance, &completion, 2, 0).await;
+        let ahead = run(core, &lease, &instance, vec![completion], 2, 0).await;
         lease.settle();
         ahead.map(RunAhead::on_rejected).is_some()
     }

@@ -37,6 +37,11 @@ impl RunAheadBackoff {
         false
     }
 
+    /// Whether the next outcome of the instance is queued without a run-ahead.
+    pub(super) fn is_in_backoff(&self, instance: &Arc<str>) -> bool {
+        self.lock().get(instance).is_some_and(|backoff| backoff.left > 0)
+    }
+
     /// The store rejected a run-ahead turn of the instance.
     pub(super) fn on_rejected(&self, instance: &Arc<str>) {
         let mut instances = self.lock();

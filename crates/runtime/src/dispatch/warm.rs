@@ -5,7 +5,7 @@
 //! has the position that the commit leads to, and a turn at this position waits until the commit is answered.
 
 use outlast_engine::{Execution, KvValue};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -57,6 +57,14 @@ pub(crate) struct WarmCache {
     state: Mutex<State>,
     max_entries: usize,
     max_bytes: usize,
+}
+
+/// The activities that an execution waits for.
+pub(crate) struct OpenActivities {
+    /// The ids of their scheduling events.
+    pub(crate) ids: BTreeSet<u64>,
+    /// The name of the orchestration.
+    pub(crate) orchestration: String,
 }
 
 /// The result of [`WarmCache::take`].
@@ -125,6 +133,25 @@ impl WarmCache {
         };
         let announced = self.announced(&mut state, instance, OnceLock::new(), created_at_ms);
         Some((execution, announced))
+    }
+
+    /// The activities that the suspended execution waits for, at any position. `None` if it waits for one activity only, for more
+    /// than `most`, or for a child.
+    pub(crate) fn open_activities(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        most: usize,
+    ) -> Option<OpenActivities> {
+        let state = self.lock();
+        let Content::Ready(Kept::Suspended(execution)) = &state.entries.get(instance)?.content else {
+            return None;
+        };
+        let ids = execution.waits_for_activities().filter(|ids| (2..=most).contains(&ids.len()))?;
+        (execution.execution_id() == execution_id).then(|| OpenActivities {
+            ids: ids.clone(),
+            orchestration: execution.orchestration_name().to_string(),
+        })
     }
 
     /// Whether the cache has an entry of the instance, at any position.

@@ -6,10 +6,10 @@ use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Clock, Completion, DispatcherCapabilityFilter, ErrorClass, ExecutionMetadata, FetchedTurn,
-    FetchedWork, HistoryBound, Hold, HoldKind, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
-    LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter, TurnAhead, TurnCommit,
-    TurnRequest, WorkRequest, forward_provider,
+    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldKind, HoldOutcome, InstanceOutcome, InstanceWatch,
+    Interest, LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter,
+    TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use outlast_runtime::InstrumentedProvider;
 use outlast_runtime::observability::MetricsProvider;
@@ -54,6 +54,11 @@ impl Provider for Witness {
     fn version(&self) -> &str {
         self.note("version".into());
         "7.0.0"
+    }
+
+    fn fuses_outcomes(&self) -> bool {
+        self.note("fuses_outcomes".into());
+        true
     }
 
     async fn fetch_orchestration_item(
@@ -233,6 +238,14 @@ impl Provider for Witness {
         self.fail(format!("complete_with_turn {token} {} {}", completion.kind_name(), turn.after_event_id))
     }
 
+    async fn complete_all_with_turn(
+        &self,
+        outcomes: Vec<LeasedOutcome>,
+        turn: TurnAhead,
+    ) -> Result<FusedCompletion, ProviderError> {
+        self.fail(format!("complete_all_with_turn {} {}", outcomes.len(), turn.after_event_id))
+    }
+
     async fn abandon_work_noted(
         &self,
         token: &str,
@@ -292,6 +305,7 @@ async fn call_everything(store: &dyn Provider) {
         StartRequest { start: message(), delay: None, policy: StartPolicy::UseExisting, messages: vec![] };
     let hold = Hold { kind: HoldKind::Paused, actor: "a".into(), reason: "r".into() };
     assert_eq!((store.name(), store.version()), ("witness", "7.0.0"));
+    assert!(store.fuses_outcomes());
     assert!(store.as_management_capability().is_none());
     store.watch_instance("i", Interest::Ended).expect("forwarded").await;
     let failures = [
@@ -336,6 +350,13 @@ async fn call_everything(store: &dyn Provider) {
                 "t",
                 start.start.clone(),
                 TurnAhead { after_event_id: 6, ran_at_ms: 7, commit: TurnCommit::default() },
+            )
+            .await
+            .err(),
+        store
+            .complete_all_with_turn(
+                vec![LeasedOutcome { lock_token: "t".to_string(), completion: start.start.clone() }],
+                TurnAhead { after_event_id: 8, ran_at_ms: 7, commit: TurnCommit::default() },
             )
             .await
             .err(),
@@ -412,7 +433,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         ("abandon_orchestration_item", 2),
         ("abandon_work_item", 2),
         ("ack_orchestration_item", 2),
-        ("ack_work_item", 2),
+        ("ack_work_item", 3),
         ("append_with_execution", 1),
         ("cleanup_orphaned_sessions", 1),
         ("enqueue_orchestrator", 2),
@@ -449,7 +470,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
     let zeros = |count: usize| format!("{:?}", vec![0.0; count]);
     let of_seed = [
         format!("provider.ack_orchestration_item_duration_ms{{}} = {}", zeros(2)),
-        format!("provider.ack_worker_duration_ms{{}} = {}", zeros(2)),
+        format!("provider.ack_worker_duration_ms{{}} = {}", zeros(3)),
         format!("provider.dequeue_worker_duration_ms{{}} = {}", zeros(2)),
         format!("provider.enqueue_orchestrator_duration_ms{{}} = {}", zeros(4)),
         format!("provider.fetch_orchestration_item_duration_ms{{}} = {}", zeros(2)),
@@ -458,7 +479,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         ("abandon_orchestration_item", 2),
         ("abandon_work_item", 2),
         ("ack_orch", 2),
-        ("ack_worker", 2),
+        ("ack_worker", 3),
         ("append_with_execution", 1),
         ("cleanup_orphaned_sessions", 1),
         ("enqueue", 5),
@@ -483,7 +504,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
     let seed: Vec<String> = lines.iter().filter(|line| line.starts_with("provider.")).cloned().collect();
     assert_eq!(seed, [of_seed.to_vec(), failed.to_vec()].concat());
     assert_eq!(lines.len(), contract.len() + seed.len(), "nothing else is recorded: {lines:#?}");
-    assert_eq!(metrics.snapshot().provider_errors, 31);
+    assert_eq!(metrics.snapshot().provider_errors, 32);
 }
 
 /// The error types of the contract's and of the seed's counter for one failed call.

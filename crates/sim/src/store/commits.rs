@@ -79,20 +79,7 @@ impl FaultyStore {
         let call_spec = self.begin_call("ack_ahead", detail);
         let fault = call_spec.fault;
         let call = async {
-            let mut compared = None;
-            if let Some(first) = ahead.commit.history_delta.first()
-                && self.shared.rng().per_mille(250)
-            {
-                let turn = Turn {
-                    instance: instance.clone(),
-                    execution_id: ahead.commit.execution_id,
-                    messages: vec![completion.clone()],
-                    now_ms: first.timestamp_ms,
-                    attempts: 1,
-                };
-                let again = replay::again(&self.shared, &turn, self.is_old_build).await;
-                compared = again.map(|again| replay::compare(&again, &ahead.commit));
-            }
+            let compared = self.again(&instance, vec![completion.clone()], &ahead).await;
             sabotage::commit(&self.shared, &instance, &mut ahead.commit);
             let execution_id = ahead.commit.execution_id;
             let answer = self.inner().complete_with_turn(token, completion.clone(), ahead).await;
@@ -101,12 +88,7 @@ impl FaultyStore {
             let known = self.shared.accepted().completed(&completion);
             self.shared.require(known);
             if let Completion::WithTurn { .. } = completed {
-                let now = self.shared.clock.now_ms();
-                let alone =
-                    self.shared.accepted().leases.committed_without_lease(&format!("'{instance}'"), now);
-                self.shared.require(alone);
-                self.shared.tally().turns += 1;
-                self.compared(&instance, execution_id, compared);
+                self.committed_ahead(&instance, execution_id, compared);
             }
             if fault == Some(Fault::Duplicate) {
                 self.duplicate(&completion).await;
@@ -118,6 +100,42 @@ impl FaultyStore {
             Completion::Queued => Some("queued".to_string()),
         };
         self.shared.call(&self.caller, call_spec, show, call).await
+    }
+
+    /// Runs some turns ahead again from a cold start. Returns the comparison.
+    pub(super) async fn again(
+        &self,
+        instance: &str,
+        messages: Vec<WorkItem>,
+        ahead: &TurnAhead,
+    ) -> Option<Result<(), String>> {
+        let first = ahead.commit.history_delta.first()?;
+        if !self.shared.rng().per_mille(250) {
+            return None;
+        }
+        let turn = Turn {
+            instance: instance.to_string(),
+            execution_id: ahead.commit.execution_id,
+            messages,
+            now_ms: first.timestamp_ms,
+            attempts: 1,
+        };
+        let again = replay::again(&self.shared, &turn, self.is_old_build).await;
+        again.map(|again| replay::compare(&again, &ahead.commit))
+    }
+
+    /// Records a turn that was committed without a lease of its instance.
+    pub(super) fn committed_ahead(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        compared: Option<Result<(), String>>,
+    ) {
+        let now = self.shared.clock.now_ms();
+        let alone = self.shared.accepted().leases.committed_without_lease(&format!("'{instance}'"), now);
+        self.shared.require(alone);
+        self.shared.tally().turns += 1;
+        self.compared(instance, execution_id, compared);
     }
 
     /// Records the comparison of a turn with the same turn from a cold start.

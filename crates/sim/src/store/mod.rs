@@ -2,6 +2,7 @@
 //! Accepted calls are recorded for the invariants.
 
 mod commits;
+mod fused;
 mod record;
 mod sabotage;
 mod starts;
@@ -15,9 +16,10 @@ use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
-    Provider, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest,
-    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
+    LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest,
+    WorkRequest, forward_provider,
 };
 use record::{kinds, short};
 use std::collections::HashMap;
@@ -69,6 +71,7 @@ impl Provider for FaultyStore {
             fetch_work_items,
             ack_work_item,
             complete_with_turn,
+            complete_all_with_turn,
             renew_work_item_lock,
             renew_session_lock,
             cleanup_orphaned_sessions,
@@ -307,6 +310,14 @@ impl Provider for FaultyStore {
         turn: TurnAhead,
     ) -> Result<Completion, ProviderError> {
         self.complete(token, completion, turn).await
+    }
+
+    async fn complete_all_with_turn(
+        &self,
+        outcomes: Vec<LeasedOutcome>,
+        turn: TurnAhead,
+    ) -> Result<FusedCompletion, ProviderError> {
+        self.complete_all(outcomes, turn).await
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {

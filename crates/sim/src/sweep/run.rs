@@ -49,6 +49,7 @@ pub(super) fn run_script(
         max_attempts: NEVER_POISON,
         stray_times_ms: Vec::new(),
         has_local_clients: false,
+        has_quick_work: false,
         roots: vec![script.root.clone()],
         probe: Some(Arc::clone(&probe)),
     };

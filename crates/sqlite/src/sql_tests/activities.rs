@@ -51,3 +51,18 @@ fn each_tag_of_free_activities_is_listed_once() {
     db.conn.execute("UPDATE worker_queue SET lock_token = NULL WHERE tag = ''", []).unwrap();
     assert_eq!(rows_of(&db, sql::WAITING_TAGS, [], &[0]), ["b", "d", ""]);
 }
+
+#[test]
+fn activity_is_held_by_its_token_until_its_lease_ends() {
+    let db = store_with(
+        "INSERT INTO worker_queue (id, work_item, visible_at, lock_token, locked_until, instance_id, execution_id, activity_id)
+         VALUES (1, '', 1, x'01', 101, 'i', 1, 1);",
+    );
+    let holds = |id: i64, token: u8, now: i64| {
+        !rows_of(&db, sql::HOLDS_ACTIVITY, (id, [token].as_slice(), now), &[0]).is_empty()
+    };
+    assert!(holds(1, 1, 100));
+    assert!(!holds(1, 1, 101), "the lease has ended");
+    assert!(!holds(1, 2, 100), "another token");
+    assert!(!holds(2, 1, 100), "another activity");
+}

@@ -67,6 +67,8 @@ impl Provider for UpTo {
             commit_turn,
             fetch_work_items,
             complete_with_turn,
+            fuses_outcomes,
+            complete_all_with_turn,
             abandon_work_noted,
             hold_turn,
             read_outcome,

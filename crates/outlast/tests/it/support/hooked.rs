@@ -39,7 +39,7 @@ impl<H: Hook> Hooked<H> {
         // A method that does more than a method of the older contract has the older name for hooks.
         let method = match method {
             "commit_turn" => "ack_orchestration_item",
-            "complete_with_turn" => "ack_work_item",
+            "complete_with_turn" | "complete_all_with_turn" => "ack_work_item",
             "enqueue_within" => "enqueue_for_orchestrator",
             "load_turn_within" => "load_turn",
             method => method,

@@ -100,6 +100,8 @@ macro_rules! store {
                     commit_turn,
                     fetch_work_items,
                     complete_with_turn,
+                    fuses_outcomes,
+                    complete_all_with_turn,
                     read_outcome,
                     enqueue_within,
                     start_orchestration,
