@@ -126,6 +126,13 @@ pub(crate) async fn protect(
     }
 }
 
+/// The inner layer of routes that the application adds.
+pub(crate) async fn protect_own(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let is_read = request.method().is_safe();
+    let scope = Some(if is_read { Scope::Read } else { Scope::Admin });
+    protect(State((app, Rule { scope, is_write: !is_read, is_page: is_read })), request, next).await
+}
+
 fn admit(app: &Shared, rule: Rule, headers: &HeaderMap) -> Result<Caller, Problem> {
     if !rule.is_page {
         check_origin(headers)?;

@@ -5,6 +5,6 @@ mod origin;
 mod scope;
 mod token;
 
-pub(crate) use guard::{COOKIE, Caller, RequestId, Rule, cookie, enter, protect};
+pub(crate) use guard::{COOKIE, Caller, RequestId, Rule, cookie, enter, protect, protect_own};
 pub use scope::{Scope, Scopes};
 pub use token::{TokenError, Tokens};

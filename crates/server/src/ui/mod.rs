@@ -41,6 +41,8 @@ struct Frame {
     base: String,
     store: String,
     title: String,
+    /// Further entries of the navigation.
+    links: Vec<(String, String)>,
     /// The active entry of the navigation.
     tab: &'static str,
     /// Whether the caller may change instances.
@@ -69,6 +71,7 @@ impl Frame {
             base: app.options.base_path.clone(),
             store: app.options.store.clone(),
             title: title.into(),
+            links: app.options.links.clone(),
             tab,
             operate: app.options.operate && caller.scopes.allow(Scope::Operate),
             payloads: caller.scopes.allow(Scope::Payloads),
