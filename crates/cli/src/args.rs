@@ -39,6 +39,9 @@ pub(crate) enum Command {
 /// packed item by item in parallel, delivered by a child orchestration, and undone when a step fails. Every step is stored
 /// in a SQLite file. Stop it at any time, with Ctrl-C or `kill -9`, and start it again: it continues where it was.
 ///
+/// Two worker processes run the orders. The page at http://127.0.0.1:7411/demo shows them, asks for approvals, and has a button that
+/// kills a worker: the other one takes its work over. On a terminal the page stays after the proof, until Ctrl-C.
+///
 /// The activities write their external effects (charges, parcels, refunds) to a second file, the ledger. At the end the
 /// ledger is read, and must show that no order was lost or charged twice.
 #[derive(Debug, ClapArgs)]
@@ -63,6 +66,18 @@ pub(crate) struct DemoArgs {
     /// Empty the folder's two files and start over
     #[arg(long)]
     pub(crate) fresh: bool,
+    /// Serve no page, and no dashboard
+    #[arg(long)]
+    pub(crate) no_dashboard: bool,
+    /// The port of the page on the loopback; if it is in use, the next free port is taken
+    #[arg(long, value_name = "PORT", default_value_t = 7411)]
+    pub(crate) port: u16,
+    /// Keep the page after the proof, until Ctrl-C; the default on a terminal
+    #[arg(long, conflicts_with = "no_dashboard")]
+    pub(crate) stay: bool,
+    // A worker process of the demo with this number. The supervisor starts it.
+    #[arg(long, hide = true)]
+    pub(crate) worker: Option<u32>,
 }
 
 fn pace(text: &str) -> Result<f64, String> {

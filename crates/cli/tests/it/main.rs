@@ -9,6 +9,8 @@ mod demo;
 mod instance;
 #[cfg(unix)]
 mod killed;
+#[cfg(all(unix, feature = "server"))]
+mod page;
 mod postgres;
 mod program;
 #[cfg(all(unix, feature = "server"))]
