@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::check::CheckArgs;
+use crate::doctor::DoctorArgs;
 use crate::instance::InstanceArgs;
 use crate::store::StoreUrl;
 use crate::stress::Preset;
@@ -25,6 +26,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Check(CheckArgs),
     Demo(DemoArgs),
+    Doctor(DoctorArgs),
     /// Show the instances of a store, say why they wait, send them events, and cancel them
     #[command(arg_required_else_help = true)]
     Instance(InstanceArgs),

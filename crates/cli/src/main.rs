@@ -1,11 +1,12 @@
 //! The `outlast` command: a demo that survives kills, commands for the instances of a store, a check of new programs, and stress runs.
 //!
-//! `check/` replays instances with a new build of a program, `demo/` is a shop that demonstrates Outlast, `instance/` has one file per subcommand for operators, `stress/` puts a store under
+//! `check/` replays instances with a new build of a program, `demo/` is a shop that demonstrates Outlast, `doctor/` looks for states that do not mend themselves, `instance/` has one file per subcommand for operators, `stress/` puts a store under
 //! load, `serve.rs` runs the HTTP server, `store/` opens the store that `--store` names. Commands print through `output.rs` and return a `Failure`.
 
 mod args;
 mod check;
 mod demo;
+mod doctor;
 mod duration;
 mod failure;
 mod instance;
@@ -60,6 +61,7 @@ fn run(args: Args) -> Result<(), Failure> {
         match args.command {
             Command::Check(check) => check::run(check).await,
             Command::Demo(demo) => demo::run(demo).await,
+            Command::Doctor(doctor) => doctor::run(doctor).await,
             Command::Instance(instance) => instance::run(instance).await,
             #[cfg(feature = "server")]
             Command::Serve(serve) => serve::run(serve).await,

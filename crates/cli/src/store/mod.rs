@@ -113,15 +113,15 @@ pub(crate) async fn open(place: &Place, intent: Intent) -> Result<Client, Failur
 pub(crate) async fn open_provider(place: &Place, intent: Intent) -> Result<Arc<dyn Provider>, Failure> {
     let kind = Kind::of(&place.url)?;
     let others = match kind {
-        Kind::Postgres => None,
-        Kind::Sqlite => Some("a SQLite store is a file"),
+        // A file refuses a schema itself.
+        Kind::Postgres | Kind::Sqlite => None,
         Kind::Cosmos => Some("the URL of a Cosmos DB store names the container"),
     };
     if let (Some(others), Some(_)) = (others, &place.schema) {
         return Err(Failure::usage(format!("--schema is for PostgreSQL stores: {others}")));
     }
     match kind {
-        Kind::Sqlite => sqlite::open(&place.url, intent).await,
+        Kind::Sqlite => sqlite::open(place, intent).await,
         Kind::Postgres => postgres::open(place, intent).await,
         #[cfg(feature = "cosmos")]
         Kind::Cosmos => cosmos::open(&place.url).await,

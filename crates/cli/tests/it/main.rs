@@ -6,6 +6,7 @@ mod check;
 #[cfg(feature = "cosmos")]
 mod cosmos;
 mod demo;
+mod doctor;
 mod instance;
 #[cfg(unix)]
 mod killed;
