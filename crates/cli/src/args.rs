@@ -1,8 +1,11 @@
 //! The command line.
 
 use crate::check::CheckArgs;
+use crate::config::ConfigArgs;
 use crate::doctor::DoctorArgs;
 use crate::instance::InstanceArgs;
+use crate::queue::QueueArgs;
+use crate::shell::{CompletionsArgs, ManArgs};
 use crate::store::StoreUrl;
 use crate::stress::Preset;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -15,7 +18,8 @@ use std::path::PathBuf;
 #[command(name = "outlast", version, arg_required_else_help = true)]
 #[command(
     after_help = "Exit status: 0 if it worked, 1 if it failed, 2 for a command line that is not understood, 3 if the \
-                  instance does not exist or the checked program breaks instances."
+                  instance does not exist or the checked program breaks instances, 4 for a timeout, 5 if the awaited \
+                  instance failed, 6 if the command was refused."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -25,11 +29,19 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Check(CheckArgs),
+    Completions(CompletionsArgs),
+    /// Show the profiles: named stores in a file of your configuration folder
+    #[command(arg_required_else_help = true)]
+    Config(ConfigArgs),
     Demo(DemoArgs),
     Doctor(DoctorArgs),
     /// Show the instances of a store, say why they wait, send them events, and cancel them
     #[command(arg_required_else_help = true)]
     Instance(InstanceArgs),
+    Man(ManArgs),
+    /// Show the queues of a store
+    #[command(arg_required_else_help = true)]
+    Queue(QueueArgs),
     #[cfg(feature = "server")]
     Serve(crate::serve::ServeArgs),
     Stress(StressArgs),
@@ -164,7 +176,7 @@ mod tests {
             let row = page.lines().find(|line| line.starts_with(&row));
             let row = row.unwrap_or_else(|| panic!("docs/cli.md has a row of {}", subcommand.get_name()));
             let own = subcommand.get_arguments().filter_map(|argument| argument.get_long());
-            let own = own.filter(|name| !["store", "schema", "output", "help"].contains(name));
+            let own = own.filter(|name| !["store", "profile", "schema", "output", "help"].contains(name));
             for option in own {
                 assert!(row.contains(&format!("--{option}")), "--{option} in {row}");
             }

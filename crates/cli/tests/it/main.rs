@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod check;
+mod config;
 #[cfg(feature = "cosmos")]
 mod cosmos;
 mod demo;
@@ -21,5 +22,6 @@ mod stress;
 mod support;
 mod timeline;
 mod usage;
+mod verbs;
 mod waiting;
 mod why;

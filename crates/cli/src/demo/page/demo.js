@@ -93,7 +93,7 @@ function waiting(each) {
 
 function show(state) {
   set("placed", state.placed);
-  set("placed-of", `of ${state.orders} orders placed, batch ${state.batch}`);
+  set("placed-of", `of ${state.orders} placed`);
   set("delivered", state.delivered);
   set("undone", state.undone);
   set("prevented", state.prevented);
