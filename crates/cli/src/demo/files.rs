@@ -93,6 +93,7 @@ impl Files {
     }
 
     /// The name of the store on the page.
+    #[cfg(feature = "server")]
     pub(super) fn store_name(&self) -> String {
         self.store.display().to_string()
     }

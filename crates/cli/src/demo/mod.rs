@@ -24,6 +24,7 @@ mod proof;
 mod report;
 mod screen;
 mod shop;
+mod signals;
 mod stage;
 mod worker;
 
@@ -41,6 +42,7 @@ use outlast::providers::sqlite::SqliteProvider;
 use past::Past;
 use proof::Proof;
 use screen::Screen;
+use signals::Signals;
 use stage::Stage;
 use std::cell::RefCell;
 use std::io::{self, IsTerminal};
@@ -82,10 +84,12 @@ async fn supervise(args: DemoArgs) -> Result<(), Failure> {
     };
     #[cfg(feature = "server")]
     let page = if has_page(&args) { demo.open_page(args.port, &mut screen).await? } else { None };
+    // From here on no signal is lost, also while no future waits for it.
+    let mut signals = Signals::new()?;
     loop {
         let board = board(&args, past, &demo.client, &demo.books, &mut screen).await?;
         demo.books.note(Entry::Opened { process: std::process::id() }).await?;
-        let board = demo.batch(board, &mut screen).await?;
+        let board = demo.batch(board, &mut signals, &mut screen).await?;
         demo.prove(&board, &mut screen).await?;
         #[cfg(feature = "server")]
         match (&page, stays) {
@@ -100,7 +104,7 @@ async fn supervise(args: DemoArgs) -> Result<(), Failure> {
         }
         tokio::select! {
             biased;
-            stopped = stop_signal() => return stopped.map(|_| ()),
+            _ = signals.next() => return Ok(()),
             () = demo.again.notified() => {}
         }
         past = Past::of(&demo.books.read_back()?);
@@ -158,7 +162,12 @@ impl Demo {
     }
 
     /// Runs one batch with two workers until all its orders have ended.
-    async fn batch(&self, board: Board, screen: &mut Screen) -> Result<Board, Failure> {
+    async fn batch(
+        &self,
+        board: Board,
+        signals: &mut Signals,
+        screen: &mut Screen,
+    ) -> Result<Board, Failure> {
         self.stage.opens();
         let mut crew = Crew::start(self.files.dir(), &self.stage, &self.books, &self.kills)?;
         let floor = Floor {
@@ -169,7 +178,7 @@ impl Demo {
         };
         let stopped = tokio::select! {
             biased;
-            stopped = stop_signal() => Some(stopped?),
+            signal = signals.next() => Some(signal),
             failure = crew.failed() => return Err(failure),
             over = floor.run(screen) => { over?; None }
         };
@@ -252,22 +261,4 @@ async fn resume(past: Past, client: &Client, screen: &mut Screen) -> Result<Boar
         ),
     })?;
     Ok(board)
-}
-
-/// Waits for Ctrl-C or a termination signal.
-async fn stop_signal() -> Result<&'static str, Failure> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            pressed = tokio::signal::ctrl_c() => pressed.map(|()| "Ctrl-C").map_err(Failure::from),
-            _ = terminate.recv() => Ok("Terminated"),
-        }
-    }
-    #[cfg(not(unix))]
-    {
-        tokio::signal::ctrl_c().await?;
-        Ok("Ctrl-C")
-    }
 }
