@@ -1,7 +1,11 @@
 //! The command line.
 
 use crate::check::CheckArgs;
+use crate::config::ConfigArgs;
+use crate::doctor::DoctorArgs;
 use crate::instance::InstanceArgs;
+use crate::queue::QueueArgs;
+use crate::shell::{CompletionsArgs, ManArgs};
 use crate::store::StoreUrl;
 use crate::stress::Preset;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -14,7 +18,8 @@ use std::path::PathBuf;
 #[command(name = "outlast", version, arg_required_else_help = true)]
 #[command(
     after_help = "Exit status: 0 if it worked, 1 if it failed, 2 for a command line that is not understood, 3 if the \
-                  instance does not exist or the checked program breaks instances."
+                  instance does not exist or the checked program breaks instances, 4 for a timeout, 5 if the awaited \
+                  instance failed, 6 if the command was refused."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -24,10 +29,19 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Check(CheckArgs),
+    Completions(CompletionsArgs),
+    /// Show the profiles: named stores in a file of your configuration folder
+    #[command(arg_required_else_help = true)]
+    Config(ConfigArgs),
     Demo(DemoArgs),
+    Doctor(DoctorArgs),
     /// Show the instances of a store, say why they wait, send them events, and cancel them
     #[command(arg_required_else_help = true)]
     Instance(InstanceArgs),
+    Man(ManArgs),
+    /// Show the queues of a store
+    #[command(arg_required_else_help = true)]
+    Queue(QueueArgs),
     #[cfg(feature = "server")]
     Serve(crate::serve::ServeArgs),
     Stress(StressArgs),
@@ -38,6 +52,9 @@ pub(crate) enum Command {
 /// Orders reserve stock, wait for approval if they are expensive, pay at a gateway that fails and loses answers, are
 /// packed item by item in parallel, delivered by a child orchestration, and undone when a step fails. Every step is stored
 /// in a SQLite file. Stop it at any time, with Ctrl-C or `kill -9`, and start it again: it continues where it was.
+///
+/// Two worker processes run the orders. The page at http://127.0.0.1:7411/demo shows them, asks for approvals, and has a button that
+/// kills a worker: the other one takes its work over. On a terminal the page stays after the proof, until Ctrl-C.
 ///
 /// The activities write their external effects (charges, parcels, refunds) to a second file, the ledger. At the end the
 /// ledger is read, and must show that no order was lost or charged twice.
@@ -63,6 +80,18 @@ pub(crate) struct DemoArgs {
     /// Empty the folder's two files and start over
     #[arg(long)]
     pub(crate) fresh: bool,
+    /// Serve no page, and no dashboard
+    #[arg(long)]
+    pub(crate) no_dashboard: bool,
+    /// The port of the page on the loopback; if it is in use, the next free port is taken
+    #[arg(long, value_name = "PORT", default_value_t = 7411)]
+    pub(crate) port: u16,
+    /// Keep the page after the proof, until Ctrl-C; the default on a terminal
+    #[arg(long, conflicts_with = "no_dashboard")]
+    pub(crate) stay: bool,
+    // A worker process of the demo with this number. The supervisor starts it.
+    #[arg(long, hide = true)]
+    pub(crate) worker: Option<u32>,
 }
 
 fn pace(text: &str) -> Result<f64, String> {
@@ -147,7 +176,7 @@ mod tests {
             let row = page.lines().find(|line| line.starts_with(&row));
             let row = row.unwrap_or_else(|| panic!("docs/cli.md has a row of {}", subcommand.get_name()));
             let own = subcommand.get_arguments().filter_map(|argument| argument.get_long());
-            let own = own.filter(|name| !["store", "schema", "output", "help"].contains(name));
+            let own = own.filter(|name| !["store", "profile", "schema", "output", "help"].contains(name));
             for option in own {
                 assert!(row.contains(&format!("--{option}")), "--{option} in {row}");
             }

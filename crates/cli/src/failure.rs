@@ -17,6 +17,12 @@ const USAGE: u8 = 2;
 const NOT_FOUND: u8 = 3;
 /// The exit status of `check` for a program that breaks instances.
 const BREAKS_INSTANCES: u8 = 3;
+/// The exit status of a wait that timed out.
+const TIMEOUT: u8 = 4;
+/// The exit status of a wait for an instance that failed.
+const INSTANCE_FAILED: u8 = 5;
+/// The exit status of a command that was refused, and changed nothing.
+const REFUSED: u8 = 6;
 /// The exit status that shells report for a program that was stopped by Ctrl-C.
 const STOPPED: u8 = 130;
 
@@ -34,6 +40,21 @@ impl Failure {
     /// The instance or execution does not exist.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), code: NOT_FOUND }
+    }
+
+    /// The wait timed out.
+    pub(crate) fn timeout(message: impl Into<String>) -> Self {
+        Self { message: Some(message.into()), code: TIMEOUT }
+    }
+
+    /// The awaited instance failed, which is printed.
+    pub(crate) fn instance_failed() -> Self {
+        Self { message: None, code: INSTANCE_FAILED }
+    }
+
+    /// The command was refused, and changed nothing.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self { message: Some(message.into()), code: REFUSED }
     }
 
     /// The checked program breaks instances, which the report shows.

@@ -1,17 +1,23 @@
 //! The `outlast` command: a demo that survives kills, commands for the instances of a store, a check of new programs, and stress runs.
 //!
-//! `check/` replays instances with a new build of a program, `demo/` is a shop that demonstrates Outlast, `instance/` has one file per subcommand for operators, `stress/` puts a store under
-//! load, `serve.rs` runs the HTTP server, `store/` opens the store that `--store` names. Commands print through `output.rs` and return a `Failure`.
+//! `check/` replays instances with a new build of a program, `config.rs` has the profiles of the user, `demo/` is a shop that demonstrates Outlast, `doctor/` looks for states that do not mend themselves, `instance/` has one file per subcommand for operators, `queue.rs` counts the queues, `stress/` puts a store under
+//! load, `serve.rs` runs the HTTP server, `shell.rs` prints completions and manual pages, `store/` opens the store that `--store` names. Commands print through `output.rs` and return a `Failure`.
 
 mod args;
 mod check;
+mod config;
 mod demo;
+mod doctor;
 mod duration;
 mod failure;
 mod instance;
 mod output;
+mod queue;
+#[cfg(all(test, feature = "server"))]
+mod reference;
 #[cfg(feature = "server")]
 mod serve;
+mod shell;
 mod store;
 mod stress;
 mod terminal;
@@ -59,8 +65,13 @@ fn run(args: Args) -> Result<(), Failure> {
     tokio.block_on(async {
         match args.command {
             Command::Check(check) => check::run(check).await,
+            Command::Completions(completions) => shell::completions(&completions),
+            Command::Config(config) => config::run(&config),
             Command::Demo(demo) => demo::run(demo).await,
+            Command::Doctor(doctor) => doctor::run(doctor).await,
             Command::Instance(instance) => instance::run(instance).await,
+            Command::Man(man) => shell::man(&man),
+            Command::Queue(queue) => queue::run(queue).await,
             #[cfg(feature = "server")]
             Command::Serve(serve) => serve::run(serve).await,
             Command::Stress(stress) => stress::run(stress).await,

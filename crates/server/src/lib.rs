@@ -44,7 +44,7 @@ mod view;
 
 pub use access::{Scope, Scopes, TokenError, Tokens};
 pub use options::Options;
-pub use serve::serve;
+pub use serve::{serve, serve_with};
 
 use app::App;
 use axum::Router;
@@ -58,10 +58,17 @@ use routes::Routes;
 /// Mount it with `Router::nest` under the path of [`Options::base_path`]. Without [`Options::tokens`] it admits every request that reaches
 /// it: put your own authentication in front, or give it tokens.
 pub fn router(client: Client, options: Options) -> Router {
+    router_with(client, options, Router::new())
+}
+
+/// [`router`] with routes of your own, behind the same checks of host, origin and token: a GET needs the scope `read`, every other method
+/// needs `admin` and [`Options::operate`].
+pub fn router_with(client: Client, options: Options, own: Router) -> Router {
     let app = App::new(client, options);
     let routes = ui::add(api::add(Routes::new(&app)));
     let (router, document) = routes.text("/metrics", Some(Scope::Read), metrics::metrics).finish();
-    let router = api::add_document(router, document);
+    let own = own.layer(from_fn_with_state(app.clone(), access::protect_own)).with_state(());
+    let router = api::add_document(router, document).merge(own);
     router
         .layer(DefaultBodyLimit::max(app.options.body_bytes))
         .layer(from_fn_with_state(app.clone(), access::enter))

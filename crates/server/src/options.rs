@@ -18,6 +18,8 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// The path under which the router is mounted, such as `/outlast`; empty at the root. Links of the pages begin with it.
     pub base_path: String,
+    /// Further entries of the navigation: their names and paths.
+    pub links: Vec<(String, String)>,
     /// The most deliveries of a message, which is an option of the runtimes. The diagnosis names it.
     pub max_attempts: u32,
     /// The most requests at a time.
@@ -49,6 +51,7 @@ impl Default for Options {
             tokens: None,
             hosts: Vec::new(),
             base_path: String::new(),
+            links: Vec::new(),
             max_attempts: RuntimeOptions::default().max_attempts,
             requests: 64,
             streams: 32,

@@ -30,6 +30,23 @@ pub async fn serve(
     options: Options,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
+    serve_with(listener, client, options, Router::new(), stop).await
+}
+
+/// [`serve()`] with the routes of [`router_with`](crate::router_with).
+///
+/// Cancellation safety: when the future is dropped, no further connection is accepted.
+///
+/// # Errors
+///
+/// Those of [`serve()`].
+pub async fn serve_with(
+    listener: TcpListener,
+    client: Client,
+    options: Options,
+    own: Router,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
     if options.tokens.is_none() && !listener.local_addr()?.ip().is_loopback() {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
@@ -39,7 +56,7 @@ pub async fn serve(
     let limits = Limits { header: options.header_timeout, write: options.write_timeout };
     let places = Arc::new(Semaphore::new(options.connections));
     let base = options.base_path.trim_matches('/').to_string();
-    let router = crate::router(client, options);
+    let router = crate::router_with(client, options, own);
     let router = match base.as_str() {
         "" => router,
         base => Router::new().nest(&format!("/{base}"), router),

@@ -23,6 +23,7 @@ mod admin;
 mod delete;
 #[cfg(feature = "test-hooks")]
 mod dump;
+mod examine;
 mod history;
 mod hold;
 mod kv;
@@ -68,6 +69,7 @@ mod sql_tests;
 
 pub use counters::SqliteStats;
 pub use error::SqliteError;
+pub use examine::SqliteExamination;
 #[cfg(feature = "test-hooks")]
 pub use faults::{StatementFault, StatementFaults};
 pub use options::{SqliteOptions, Synchronous};

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use outlast::client::Client;
 use outlast::providers::{Clock, SystemClock};
 use outlast::runtime::OrchestrationStatus;
+use outlast::{AppErrorKind, ErrorDetails};
 use std::collections::BTreeMap;
 
 /// Orders that are open and orders that have ended, by id.
@@ -85,6 +86,10 @@ impl Board {
             OrchestrationStatus::Completed { output, .. } => {
                 serde_json::from_str(&output).map_err(|error| format!("{error} in {output}"))
             }
+            OrchestrationStatus::Failed {
+                details: ErrorDetails::Application { kind: AppErrorKind::Cancelled { reason }, .. },
+                ..
+            } => Ok(Outcome { ending: Ending::Cancelled, note: reason }),
             OrchestrationStatus::Failed { details, .. } => Err(details.display_message()),
         };
         let was = self.open.remove(id)?;

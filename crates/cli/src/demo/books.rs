@@ -14,13 +14,20 @@ pub(super) struct Books(Arc<Mutex<Open>>);
 
 impl Books {
     /// Opens the books on a ledger, and returns its entries.
-    pub(super) fn open(mut ledger: LedgerFile) -> Result<(Self, Vec<Line>), Failure> {
-        let lines = ledger.read()?;
-        let mut open = Open { ledger, done: HashMap::new(), taken: BTreeMap::new(), calls: HashMap::new() };
-        lines.iter().for_each(|line| open.apply(line));
-        if lines.is_empty() {
-            open.note(mark())?;
-        }
+    pub(super) fn open(ledger: LedgerFile) -> Result<(Self, Vec<Line>), Failure> {
+        let mut open = Open {
+            ledger,
+            done: HashMap::new(),
+            taken: BTreeMap::new(),
+            calls: HashMap::new(),
+            tally: Tally::default(),
+        };
+        let lines = open.exclusively(|open, lines| {
+            if lines.is_empty() {
+                open.note(mark())?;
+            }
+            Ok(lines)
+        })?;
         Ok((Self(Arc::new(Mutex::new(open))), lines))
     }
 
@@ -31,7 +38,7 @@ impl Books {
     ) -> Result<T, String> {
         let books = Arc::clone(&self.0);
         let acted = tokio::task::spawn_blocking(move || {
-            act(&mut books.lock().unwrap_or_else(PoisonError::into_inner))
+            books.lock().unwrap_or_else(PoisonError::into_inner).exclusively(|open, _| act(open))
         });
         match acted.await {
             Ok(done) => done.map_err(|error| format!("the ledger cannot be written: {error}")),
@@ -46,7 +53,34 @@ impl Books {
 
     /// All entries on disk.
     pub(super) fn read_back(&self) -> Result<Vec<Line>, Failure> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).ledger.read()
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ledger = &mut open.ledger;
+        ledger.lock()?;
+        ledger.rewind();
+        let lines = ledger.added();
+        ledger.unlock()?;
+        Ok(lines?)
+    }
+
+    /// The counts of the newest batch so far.
+    pub(super) async fn tally(&self) -> Result<Tally, Failure> {
+        self.with(|books| Ok(books.tally.clone())).await.map_err(Failure::new)
+    }
+}
+
+/// Counts of a batch that runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// The number of effects that were requested again and not repeated.
+    pub(super) prevented: usize,
+    /// The number of charges by order.
+    charges: BTreeMap<String, usize>,
+}
+
+impl Tally {
+    /// The number of orders that were charged more than once.
+    pub(super) fn charged_twice(&self) -> usize {
+        self.charges.values().filter(|count| **count > 1).count()
     }
 }
 
@@ -59,9 +93,22 @@ pub(super) struct Open {
     taken: BTreeMap<String, u64>,
     /// Calls to the gateway, by payment.
     calls: HashMap<String, u64>,
+    tally: Tally,
 }
 
 impl Open {
+    /// Runs a function while no other process uses the ledger, after the lines of other processes, which the function gets, are applied.
+    fn exclusively<T>(&mut self, act: impl FnOnce(&mut Self, Vec<Line>) -> io::Result<T>) -> io::Result<T> {
+        self.ledger.lock()?;
+        let added = self.ledger.added();
+        let done = added.and_then(|lines| {
+            lines.iter().for_each(|line| self.apply(line));
+            act(self, lines)
+        });
+        self.ledger.unlock()?;
+        done
+    }
+
     /// Writes a line without a key, which may be repeated.
     pub(super) fn note(&mut self, entry: Entry) -> io::Result<()> {
         self.write(None, entry)
@@ -102,7 +149,9 @@ impl Open {
 
     fn apply(&mut self, line: &Line) {
         match &line.entry {
-            Entry::Batch(_) => self.taken.clear(), // A new batch finds full shelves.
+            // A new batch finds full shelves.
+            Entry::Batch(_) => (self.taken, self.tally) = (BTreeMap::new(), Tally::default()),
+            Entry::Charged { order, .. } => *self.tally.charges.entry(order.clone()).or_default() += 1,
             Entry::Reserved { items, .. } => {
                 for item in items {
                     *self.taken.entry(item.sku.clone()).or_default() += item.quantity;
@@ -119,6 +168,7 @@ impl Open {
             }
             _ => {}
         }
+        self.tally.prevented += usize::from(matches!(line.entry, Entry::Refused { .. }));
         if let Some(key) = &line.key {
             *self.calls.entry(key.clone()).or_default() += 1;
             self.done.insert(key.clone(), line.entry.clone());
@@ -158,6 +208,23 @@ mod tests {
         let refused =
             Entry::Refused { order: "a".into(), repeats: "a:1:2".into(), because: Because::DeliveredAgain };
         assert_eq!(entries, [&mark(), &packed("a"), &refused]);
+    }
+
+    #[tokio::test]
+    async fn a_key_allows_one_effect_in_two_processes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.jsonl");
+        let (first, _) = Books::open(LedgerFile::open(&path).unwrap()).unwrap();
+        let (second, _) = Books::open(LedgerFile::open(&path).unwrap()).unwrap();
+        let charged = || Entry::Charged { order: "a".into(), cents: 5, answer_lost: false };
+        first.with(move |books| books.once("a:1:2", |_| charged())).await.unwrap();
+        let seen = second.with(|books| books.once("a:1:2", |_| packed("a"))).await.unwrap();
+        assert_eq!(seen, charged());
+        let tally = first.tally().await.unwrap();
+        assert_eq!((tally.prevented, tally.charged_twice()), (1, 0));
+        second.with(move |books| books.once("a:1:3", |_| charged())).await.unwrap();
+        assert_eq!(first.tally().await.unwrap().charged_twice(), 1);
+        assert_eq!(first.read_back().unwrap().len(), 4);
     }
 
     #[tokio::test]

@@ -30,6 +30,11 @@ pub(super) enum Entry {
     Opened {
         process: u32,
     },
+    /// A worker process was killed; another one is started in its place.
+    WorkerKilled {
+        worker: u32,
+        process: u32,
+    },
     /// The store has acknowledged the order, and the customer has a confirmation: from here on it must not be lost.
     Placed {
         order: String,
@@ -117,7 +122,11 @@ impl Entry {
     /// The order of the entry.
     pub(super) fn order(&self) -> Option<&str> {
         match self {
-            Self::Ledger { .. } | Self::Batch(_) | Self::Opened { .. } | Self::Proven { .. } => None,
+            Self::Ledger { .. }
+            | Self::Batch(_)
+            | Self::Opened { .. }
+            | Self::WorkerKilled { .. }
+            | Self::Proven { .. } => None,
             Self::Placed { order }
             | Self::Reserved { order, .. }
             | Self::OutOfStock { order, .. }

@@ -1,6 +1,7 @@
 //! The two files of the shop.
 
 use super::ledger::LedgerFile;
+use super::lock::Locks;
 use super::past::Past;
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
@@ -17,11 +18,22 @@ impl Files {
         Self { dir: dir.to_owned(), store: dir.join("shop.db"), ledger: dir.join("ledger.jsonl") }
     }
 
-    /// Opens and locks the ledger, so that no other demo uses the folder. `fresh` empties both files first.
-    pub(super) fn open(&self, fresh: bool) -> Result<LedgerFile, Failure> {
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(super) fn locks(&self) -> Locks {
+        Locks::in_dir(&self.dir)
+    }
+
+    pub(super) fn make_folder(&self) -> Result<(), Failure> {
         std::fs::create_dir_all(&self.dir).map_err(|error| {
             Failure::new(format!("the folder '{}' cannot be made: {error}", self.dir.display()))
-        })?;
+        })
+    }
+
+    /// Opens the ledger.
+    pub(super) fn open(&self) -> Result<LedgerFile, Failure> {
         if self.store.exists() && !self.ledger.exists() {
             return Err(Failure::new(format!(
                 "'{}' is there without its ledger, so this demo did not make it or cannot prove anything about it: \
@@ -29,12 +41,13 @@ impl Files {
                 self.store.display()
             )));
         }
-        let mut ledger = LedgerFile::open(&self.ledger)?;
-        if fresh {
-            self.remove_store()?;
-            ledger.clear()?;
-        }
-        Ok(ledger)
+        LedgerFile::open(&self.ledger)
+    }
+
+    /// Empties both files. The caller holds the lock of the supervisor.
+    pub(super) fn empty(&self, ledger: &mut LedgerFile) -> Result<(), Failure> {
+        self.remove_store()?;
+        Ok(ledger.clear()?)
     }
 
     /// The database and its files beside it.
@@ -77,6 +90,12 @@ impl Files {
             Failure::new(format!("'{}' is not valid UTF-8: choose another --dir", self.store.display()))
         })?;
         Ok(format!("sqlite://{}", path.replace('%', "%25").replace('?', "%3F")))
+    }
+
+    /// The name of the store on the page.
+    #[cfg(feature = "server")]
+    pub(super) fn store_name(&self) -> String {
+        self.store.display().to_string()
     }
 
     /// The text at the start.

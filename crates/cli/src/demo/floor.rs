@@ -7,6 +7,7 @@ use super::books::Books;
 use super::entry::Entry;
 use super::order::{AWAITS_APPROVAL, Approval, order};
 use super::screen::Screen;
+use super::stage::{ANSWER_MS, Stage};
 use crate::failure::Failure;
 use outlast::prelude::{Client, InstanceError};
 use std::cell::RefCell;
@@ -20,11 +21,14 @@ const MOST_OPEN: usize = 64;
 const BETWEEN_ORDERS_MS: u64 = 160;
 /// The interval at which the board is updated.
 const LOOK: Duration = Duration::from_millis(100);
+/// While a visitor is present, the ledger is counted after this number of looks.
+const LOOKS_PER_COUNT: u64 = 5;
 
 /// The simulated users and their state.
 pub(super) struct Floor<'a> {
     pub(super) client: &'a Client,
     pub(super) books: &'a Books,
+    pub(super) stage: &'a Stage,
     pub(super) board: RefCell<Board>,
 }
 
@@ -46,8 +50,13 @@ impl Floor<'_> {
             while self.board.borrow().open.len() >= MOST_OPEN {
                 sleep(LOOK).await;
             }
+            let mut new = batch.order(&id);
+            if self.stage.keeps_for_visitor(&new) {
+                // Longer than the visitor's time: then the shop answers.
+                new.approval_ms = 2 * ANSWER_MS;
+            }
             // A killed process may have placed the order without a line in the ledger.
-            order::start(self.client, batch.order(&id)).id(&id).or_existing().await?;
+            order::start(self.client, new).id(&id).or_existing().await?;
             self.books.note(Entry::Placed { order: id.clone() }).await?;
             self.board.borrow_mut().placed(&id);
         }
@@ -58,6 +67,7 @@ impl Floor<'_> {
         let mut approver = Approver::default();
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut count = 0;
         while !self.board.borrow().is_done() {
             looks.tick().await;
             let open: Vec<String> = self.board.borrow().open.keys().cloned().collect();
@@ -65,10 +75,16 @@ impl Floor<'_> {
                 let seen = status(self.client, &id).await?;
                 let news = self.board.borrow_mut().saw(&id, seen);
                 if let Some(news) = news {
+                    self.stage.hears(&news);
                     screen.ended(&news, &self.board.borrow())?;
                 }
             }
             approver.send_due_answers(self).await?;
+            self.stage.shows(&self.board.borrow());
+            count += 1;
+            if count % LOOKS_PER_COUNT == 0 && self.stage.has_visitor() {
+                self.stage.counts(&self.books.tally().await?);
+            }
             screen.show(&self.board.borrow())?;
         }
         Ok(())
@@ -85,7 +101,7 @@ struct Approver {
 
 impl Approver {
     async fn send_due_answers(&mut self, floor: &Floor<'_>) -> Result<(), Failure> {
-        let answers = self.answers(&floor.board.borrow());
+        let answers = self.answers(&floor.board.borrow(), floor.stage);
         for (id, answer) in answers {
             match order::handle(floor.client, id).send(answer).await {
                 // The order did not wait any longer.
@@ -97,11 +113,21 @@ impl Approver {
     }
 
     /// The answers that are due now.
-    fn answers(&mut self, board: &Board) -> Vec<(String, Approval)> {
+    fn answers(&mut self, board: &Board, stage: &Stage) -> Vec<(String, Approval)> {
         let mut answers = Vec::new();
         for (id, open) in &board.open {
             if open.step != AWAITS_APPROVAL || self.answered.contains(id) {
                 continue;
+            }
+            match stage.visitor_of(id) {
+                Some(true) => continue,
+                // The visitor has gone, or had enough time.
+                Some(false) => {
+                    self.answered.insert(id.clone());
+                    answers.push((id.clone(), Approval::Granted));
+                    continue;
+                }
+                None => {}
             }
             let mut dice = board.batch.dice(&format!("approval/{id}"));
             let answer = match dice.below(100) {

@@ -1,25 +1,28 @@
 //! The ledger's file: append-only, and synced before an activity returns.
 //!
-//! It is independent of the store, so that it can prove that the store lost no effect.
+//! It is independent of the store, so that it can prove that the store lost no effect. The supervisor and both workers write to it: a
+//! process locks the file, reads the lines of the other processes, and only then appends its own.
 
 use super::entry::{Entry, Line};
 use crate::failure::Failure;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 const MARK: &str = "outlast demo";
 
-/// The open file, locked against other processes.
+/// The open file.
 pub(super) struct LedgerFile {
     file: File,
     path: PathBuf,
-    /// The end of the last complete line.
+    /// The end of the last line that this process has read or written.
     end: u64,
+    /// The number of lines up to `end`.
+    lines: usize,
 }
 
 impl LedgerFile {
-    /// Opens or creates the file, and locks it for this process.
+    /// Opens or creates the file.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let about = |error: &dyn std::fmt::Display| Failure::new(format!("'{}': {error}", path.display()));
         let file = OpenOptions::new()
@@ -28,74 +31,84 @@ impl LedgerFile {
             .create(true)
             .open(path)
             .map_err(|error| about(&error))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(about(
-                    &"another demo is running in this folder; wait for it, stop it, or choose another --dir",
-                ));
-            }
-            Err(TryLockError::Error(error)) => return Err(about(&error)),
-        }
-        let mut ledger = Self { file, path: path.to_owned(), end: 0 };
+        let mut ledger = Self { file, path: path.to_owned(), end: 0, lines: 0 };
         let bytes = ledger.bytes().map_err(|error| about(&error))?;
         if !is_ours(&bytes) {
             return Err(about(
                 &"this is not a ledger of the demo; it was left untouched, choose another --dir",
             ));
         }
-        ledger.cut_torn_line(&bytes).map_err(|error| about(&error))?;
         Ok(ledger)
     }
 
-    /// Removes an incomplete last line, which a killed process leaves. No activity has returned for it.
-    fn cut_torn_line(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Waits until no other process uses the file. The system unlocks the file of a killed process.
+    pub(super) fn lock(&self) -> io::Result<()> {
+        self.file.lock()
+    }
+
+    pub(super) fn unlock(&self) -> io::Result<()> {
+        self.file.unlock()
+    }
+
+    /// The lines that other processes have added; at the first call all lines. Only for the holder of the lock.
+    ///
+    /// An incomplete last line is removed: its writer was killed, and no activity has returned for it.
+    pub(super) fn added(&mut self) -> io::Result<Vec<Line>> {
+        if self.file.metadata()?.len() < self.end {
+            return Err(self.damaged("it is shorter than before: another program has changed it"));
+        }
+        let bytes = self.bytes()?;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        self.end = whole as u64;
+        let mut lines = Vec::new();
+        for line in bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            self.lines += 1;
+            let line = serde_json::from_slice(line);
+            lines.push(line.map_err(|error| {
+                self.damaged(&format!("line {} is damaged ({error}): start over with --fresh", self.lines))
+            })?);
+        }
+        self.end += whole as u64;
         if whole < bytes.len() {
             self.file.set_len(self.end)?;
             self.file.sync_all()?;
         }
-        Ok(())
+        Ok(lines)
     }
 
+    fn damaged(&self, problem: &str) -> io::Error {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("the ledger '{}' cannot be used: {problem}", self.path.display()),
+        )
+    }
+
+    /// The bytes after `end`.
     fn bytes(&mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        self.file.seek(SeekFrom::Start(0))?;
+        self.file.seek(SeekFrom::Start(self.end))?;
         self.file.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// All entries, read from disk.
-    pub(super) fn read(&mut self) -> Result<Vec<Line>, Failure> {
-        let path = self.path.display().to_string();
-        let bytes = self.bytes().map_err(|error| Failure::new(format!("'{path}': {error}")))?;
-        let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let parsed = lines.enumerate().map(|(index, line)| {
-            serde_json::from_slice(line).map_err(|error| {
-                let line = index + 1;
-                Failure::new(format!(
-                    "line {line} of the ledger '{path}' is damaged ({error}): start over with --fresh"
-                ))
-            })
-        });
-        parsed.collect()
+    /// Makes the next call of [`LedgerFile::added`] return all lines.
+    pub(super) fn rewind(&mut self) {
+        (self.end, self.lines) = (0, 0);
     }
 
     /// Removes all entries.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         self.file.set_len(0)?;
-        self.end = 0;
+        self.rewind();
         self.file.sync_all()
     }
 
-    /// Appends a line and syncs it. A line that cannot be written is removed.
+    /// Appends a line and syncs it. A line that cannot be written is removed. Only for the holder of the lock, after `added`.
     pub(super) fn append(&mut self, line: &Line) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
         let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
         match written {
-            Ok(()) => self.end += bytes.len() as u64,
+            Ok(()) => (self.end, self.lines) = (self.end + bytes.len() as u64, self.lines + 1),
             Err(_) => self.file.set_len(self.end)?,
         }
         written
@@ -139,21 +152,45 @@ mod tests {
         for cut in whole.len() - 20..whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
             let mut ledger = LedgerFile::open(&path).unwrap();
-            assert_eq!(ledger.read().unwrap(), [marked()]);
+            assert_eq!(ledger.added().unwrap(), [marked()]);
             ledger.append(&line("b")).unwrap();
-            assert_eq!(ledger.read().unwrap(), [marked(), line("b")]);
+            assert_eq!(ledger.added().unwrap(), []);
+            ledger.rewind();
+            assert_eq!(ledger.added().unwrap(), [marked(), line("b")]);
         }
     }
 
     #[test]
-    fn a_second_process_cannot_open_the_ledger() {
+    fn lines_of_another_process_are_read_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ledger.jsonl");
-        let first = LedgerFile::open(&path).unwrap();
-        let message = LedgerFile::open(&path).err().unwrap().to_string();
-        assert!(message.contains("another demo is running"), "{message}");
-        drop(first);
-        assert!(LedgerFile::open(&path).is_ok());
+        let (mut first, mut second) = (LedgerFile::open(&path).unwrap(), LedgerFile::open(&path).unwrap());
+        first.append(&marked()).unwrap();
+        assert_eq!(second.added().unwrap(), [marked()]);
+        second.append(&line("a")).unwrap();
+        assert_eq!(first.added().unwrap(), [line("a")]);
+        assert_eq!((first.added().unwrap(), second.added().unwrap()), (vec![], vec![]));
+    }
+
+    #[test]
+    fn the_lock_excludes_other_processes_until_it_is_released() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.jsonl");
+        let (first, second) = (LedgerFile::open(&path).unwrap(), LedgerFile::open(&path).unwrap());
+        first.lock().unwrap();
+        assert!(second.file.try_lock().is_err());
+        first.unlock().unwrap();
+        assert!(second.file.try_lock().is_ok());
+    }
+
+    #[test]
+    fn a_ledger_that_was_shortened_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.jsonl");
+        let mut ledger = LedgerFile::open(&path).unwrap();
+        ledger.append(&marked()).unwrap();
+        std::fs::write(&path, "").unwrap();
+        assert!(ledger.added().unwrap_err().to_string().contains("shorter than before"));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(super) enum Ending {
     NotApproved,
     NotPaid,
     Broken,
+    /// A client cancelled the order: the demo does not, but a visitor of the dashboard may.
+    Cancelled,
 }
 
 /// The orchestrations and all activities.

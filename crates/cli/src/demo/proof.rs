@@ -24,8 +24,9 @@ pub(super) struct Proof {
     /// The number of rejected duplicates by cause.
     after_lost_answer: usize,
     after_restart: usize,
-    /// The number of processes that ran the batch.
+    /// The number of supervisors that ran the batch.
     processes: usize,
+    workers_killed: usize,
 }
 
 /// The ledger entries of one order.
@@ -91,6 +92,7 @@ impl Proof {
     fn count(&mut self, entry: &Entry) {
         match entry {
             Entry::Opened { .. } => self.processes += 1,
+            Entry::WorkerKilled { .. } => self.workers_killed += 1,
             Entry::Unavailable { .. } => self.gateway_failures += 1,
             Entry::Charged { cents, answer_lost, .. } => {
                 self.answers_lost += usize::from(*answer_lost);
@@ -126,6 +128,13 @@ impl Proof {
                 self.delivered_cents += order.cents();
                 traces.of_goods(&order)
             }
+            Ending::Cancelled => {
+                // A request that comes after the delivery finds nothing to undo.
+                if traces.handed_over > 0 && traces.refunded.is_empty() {
+                    self.delivered_cents += order.cents();
+                }
+                traces.of_cancellation()
+            }
             _ => traces.of_apology(),
         };
         self.problems.extend(problems.into_iter().map(|problem| format!("{id}: {problem}")));
@@ -142,7 +151,7 @@ impl Proof {
              money       {} of {} in all, {} of {}; goods for {} were delivered\n  \
              gateway     {} failed, {} lost\n  \
              duplicates  {prevented} prevented: {} after a lost answer, {} after a restart\n  \
-             restarts    {} survived\n",
+             restarts    {} survived{}\n",
             self.orders,
             self.endings.values().sum::<usize>(),
             endings.join(", "),
@@ -156,6 +165,10 @@ impl Proof {
             self.after_lost_answer,
             self.after_restart,
             self.processes.saturating_sub(1),
+            match self.workers_killed {
+                0 => String::new(),
+                killed => format!(", and {} killed", some(killed, "worker")),
+            },
         );
         if self.holds() {
             text.push_str("  It holds: no order was lost, nobody was charged twice, nothing was done twice.");
@@ -221,6 +234,17 @@ impl<'a> Traces<'a> {
         unless(self.shipped + self.handed_over == 0, "undone, and goods were sent");
         unless(self.invoiced.is_empty(), "undone, and a bill was sent");
         unless(self.apologised == 1, "undone, but the customer was not told once");
+        wrong
+    }
+
+    /// The errors of an order that was cancelled from outside: its goods and its money are given back, or it was delivered.
+    fn of_cancellation(&self) -> Vec<String> {
+        let mut wrong = self.of_any();
+        let is_delivered = self.handed_over == 1 && self.refunded.is_empty() && self.released == 0;
+        let is_undone = self.refunded == self.charged && self.released == self.reserved;
+        if !is_delivered && !is_undone {
+            wrong.push("cancelled, but money and goods were not given back once".to_string());
+        }
         wrong
     }
 

@@ -160,6 +160,7 @@ pub(super) fn word(ending: Ending) -> &'static str {
         Ending::NotApproved => "not approved",
         Ending::NotPaid => "not paid",
         Ending::Broken => "broken",
+        Ending::Cancelled => "cancelled",
     }
 }
 

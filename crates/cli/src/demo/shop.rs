@@ -6,6 +6,7 @@
 use super::books::{Books, Open};
 use super::entry::Entry;
 use super::goods::{Batch, Item, Order};
+use super::report::Running;
 use outlast::prelude::*;
 use std::collections::BTreeMap;
 use std::io;
@@ -37,6 +38,7 @@ impl Shop {
         ctx: &ActivityContext,
         deed: impl FnOnce(&mut Open) -> io::Result<T> + Send + 'static,
     ) -> Result<T, String> {
+        let _running = Running::begin(ctx);
         let mut dice = self.batch.dice(ctx.idempotency_key());
         let effort = |ms: u64| tokio::time::sleep(Duration::from_millis(self.batch.ms(ms)));
         effort(40 + dice.below(120)).await;

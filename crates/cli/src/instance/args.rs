@@ -44,6 +44,16 @@ const DIFF_EXAMPLES: &str = "Examples:
   outlast instance diff order-17 order-18 --store shop.db
   outlast instance diff monitor monitor --execution 4 --other-execution 5 --store shop.db";
 
+const WAIT_EXAMPLES: &str = "Examples:
+  outlast instance wait order-17 --timeout 5m --store shop.db
+
+Exit status: 0 if it completed, 5 if it failed, 4 after the timeout, 3 if it does not exist after the timeout.";
+
+const CANCEL_EXAMPLES: &str = "Examples:
+  outlast instance cancel order-17 --reason 'out of stock' --store shop.db
+  outlast instance cancel --name Order --prefix order-2- --dry-run --store shop.db
+  outlast instance cancel --name Order --prefix order-2- --yes --expect 14 --store shop.db";
+
 const RESET_EXAMPLES: &str = "Examples:
   outlast instance reset order-17 --to-event 7 --dry-run --store shop.db
   outlast instance reset order-17 --to-event 7 --by ada --reason 'refund was wrong' --store shop.db";
@@ -85,10 +95,17 @@ pub(crate) enum InstanceCommand {
     Signal(SignalArgs),
     /// Send a message to a queue of an instance, which keeps it until its code takes it
     Enqueue(EnqueueArgs),
-    /// Cancel an instance
+    /// Wait until an instance has ended
+    ///
+    /// The instance need not exist yet. Prints its output or its failure.
+    #[command(after_help = WAIT_EXAMPLES)]
+    Wait(WaitArgs),
+    /// Cancel an instance, or all running instances that match
     ///
     /// The request is stored, and takes effect at the instance's next turn, in any process that runs it. The instance
-    /// then fails with the reason, and its activities and children are cancelled.
+    /// then fails with the reason, and its activities and children are cancelled. Without an id, --name or --prefix selects running
+    /// instances; --yes --expect N cancels them if exactly N match.
+    #[command(after_help = CANCEL_EXAMPLES)]
     Cancel(CancelArgs),
     /// End an instance at its next turn, also if its code answers requests to cancel
     ///
@@ -191,11 +208,46 @@ pub(crate) struct HistoryArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct CancelArgs {
+pub(crate) struct WaitArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     /// The instance's id
     pub(crate) instance: String,
+    /// How long to wait: 90s, 15m, 2h; without an end if not given
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+// The selection of a command for many instances, and its confirmation. Not a doc comment: clap would show it as the help of the
+// subcommand.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct BulkArgs {
+    /// Without an id: only instances of this orchestration
+    #[arg(long, value_name = "ORCHESTRATION", conflicts_with = "instance")]
+    pub(crate) name: Option<String>,
+    /// Without an id: only instances whose id starts with this text
+    #[arg(long, value_name = "TEXT", conflicts_with = "instance")]
+    pub(crate) prefix: Option<String>,
+    /// Without an id: show the instances that match, and change nothing
+    #[arg(long, conflicts_with = "instance")]
+    pub(crate) dry_run: bool,
+    /// Without an id: change the instances, together with --expect
+    #[arg(long, conflicts_with_all = ["instance", "dry_run"], requires = "expect")]
+    pub(crate) yes: bool,
+    /// The number of instances that must match; with another number nothing is changed
+    #[arg(long, value_name = "N", requires = "yes")]
+    pub(crate) expect: Option<usize>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CancelArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id; without it, all running instances that --name and --prefix select
+    #[arg(required_unless_present_any = ["name", "prefix"])]
+    pub(crate) instance: Option<String>,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArgs,
     /// The reason, which is stored in the history
     #[arg(long, value_name = "TEXT", default_value = "cancelled from the command line")]
     pub(crate) reason: String,

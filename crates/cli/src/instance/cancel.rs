@@ -10,9 +10,10 @@ use serde::Serialize;
 pub(super) async fn run(args: CancelArgs) -> Result<(), Failure> {
     let place = args.common.store.place()?;
     let client = store::open(&place, Intent::Write).await?;
-    must_run(&client, &place, &args.instance, "cancel").await?;
-    client.cancel_instance(args.instance.as_str(), args.reason.as_str()).await?;
-    let asked = Asked { instance: args.instance, reason: args.reason, cancel_requested: true };
+    let instance = args.instance.unwrap_or_default();
+    must_run(&client, &place, &instance, "cancel").await?;
+    client.cancel_instance(instance.as_str(), args.reason.as_str()).await?;
+    let asked = Asked { instance, reason: args.reason, cancel_requested: true };
     print(args.common.output, &asked, |asked| {
         format!(
             "Asked instance '{}' to stop. It fails at its next turn, in a process that runs it.\n",

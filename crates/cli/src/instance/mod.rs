@@ -1,6 +1,7 @@
 //! `outlast instance`: one file per subcommand.
 
 mod args;
+mod bulk;
 mod cancel;
 mod diff;
 mod gantt;
@@ -11,6 +12,7 @@ mod reset;
 mod send;
 mod show;
 mod timeline;
+mod wait;
 mod waiting;
 mod why;
 
@@ -32,6 +34,8 @@ pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
         InstanceCommand::Diff(args) => diff::run(args).await,
         InstanceCommand::Signal(args) => send::signal(args).await,
         InstanceCommand::Enqueue(args) => send::enqueue(args).await,
+        InstanceCommand::Wait(args) => wait::run(args).await,
+        InstanceCommand::Cancel(args) if args.instance.is_none() => bulk::cancel(args).await,
         InstanceCommand::Cancel(args) => cancel::run(args).await,
         InstanceCommand::Terminate(args) => cancel::terminate(args).await,
         InstanceCommand::Pause(args) => hold::pause(args).await,

@@ -30,6 +30,9 @@ pub(crate) struct StoreArgs {
     /// the password into PGPASSWORD or the file that PGPASSFILE names. The key of a Cosmos DB account is in COSMOS_KEY.
     #[arg(long, value_name = "URL")]
     store: Option<StoreUrl>,
+    /// The profile that names the store, see `outlast config show`; $OUTLAST_PROFILE if not given
+    #[arg(long, value_name = "NAME", conflicts_with = "store")]
+    profile: Option<String>,
     /// The schema of a PostgreSQL store; `public` if not given
     #[arg(long, value_name = "NAME")]
     schema: Option<String>,
@@ -52,11 +55,10 @@ impl fmt::Display for Place {
 }
 
 impl StoreArgs {
-    /// The location from the command line or the environment.
+    /// The location from the command line, the environment or a profile.
     pub(crate) fn place(self) -> Result<Place, Failure> {
-        let named = self.store.or_else(|| Some(StoreUrl::from(std::env::var(VARIABLE).ok()?)));
-        match named.filter(|url| !url.as_str().is_empty()) {
-            Some(url) => Ok(Place { url, schema: self.schema }),
+        match crate::config::chosen(self.store, self.profile, self.schema)? {
+            Some((place, _)) => Ok(place),
             None => Err(Failure::usage(format!(
                 "no store is named: give --store <URL>, or set {VARIABLE}. A URL is a file, sqlite:PATH, \
                  postgres://USER@HOST/DATABASE, or cosmos://HOST/DATABASE/CONTAINER"
@@ -113,15 +115,15 @@ pub(crate) async fn open(place: &Place, intent: Intent) -> Result<Client, Failur
 pub(crate) async fn open_provider(place: &Place, intent: Intent) -> Result<Arc<dyn Provider>, Failure> {
     let kind = Kind::of(&place.url)?;
     let others = match kind {
-        Kind::Postgres => None,
-        Kind::Sqlite => Some("a SQLite store is a file"),
+        // A file refuses a schema itself.
+        Kind::Postgres | Kind::Sqlite => None,
         Kind::Cosmos => Some("the URL of a Cosmos DB store names the container"),
     };
     if let (Some(others), Some(_)) = (others, &place.schema) {
         return Err(Failure::usage(format!("--schema is for PostgreSQL stores: {others}")));
     }
     match kind {
-        Kind::Sqlite => sqlite::open(&place.url, intent).await,
+        Kind::Sqlite => sqlite::open(place, intent).await,
         Kind::Postgres => postgres::open(place, intent).await,
         #[cfg(feature = "cosmos")]
         Kind::Cosmos => cosmos::open(&place.url).await,

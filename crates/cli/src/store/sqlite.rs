@@ -1,23 +1,30 @@
 //! SQLite stores: a path, or `sqlite:PATH`.
 
-use super::{Intent, StoreUrl};
+use super::{Intent, Place, StoreUrl};
 use crate::failure::Failure;
 use outlast::providers::Provider;
 use outlast::providers::sqlite::{SqliteError, SqliteProvider};
 use std::sync::Arc;
 
-pub(super) async fn open(url: &StoreUrl, intent: Intent) -> Result<Arc<dyn Provider>, Failure> {
+pub(super) async fn open(place: &Place, intent: Intent) -> Result<Arc<dyn Provider>, Failure> {
+    Ok(Arc::new(open_file(place, intent).await?))
+}
+
+/// The store with the calls that only SQLite files have.
+pub(crate) async fn open_file(place: &Place, intent: Intent) -> Result<SqliteProvider, Failure> {
+    if place.schema.is_some() {
+        return Err(Failure::usage("--schema is for PostgreSQL stores: a SQLite store is a file"));
+    }
     let mode = match intent {
         Intent::Read => "ro",
         Intent::Write => "rw",
     };
-    let provider = SqliteProvider::new(&with_mode(url, mode)?, None).await.map_err(|error| match error {
+    SqliteProvider::new(&with_mode(&place.url, mode)?, None).await.map_err(|error| match error {
         SqliteError::CannotOpen { path, .. } if !path.exists() => {
             Failure::new(format!("there is no store at '{}': check the path after --store", path.display()))
         }
         other => Failure::new(other.to_string()),
-    })?;
-    Ok(Arc::new(provider))
+    })
 }
 
 /// The provider's URL for a URL or path of the user. The command decides how the store is opened.

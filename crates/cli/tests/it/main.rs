@@ -3,12 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod check;
+mod config;
 #[cfg(feature = "cosmos")]
 mod cosmos;
 mod demo;
+mod doctor;
 mod instance;
 #[cfg(unix)]
 mod killed;
+#[cfg(all(unix, feature = "server"))]
+mod page;
 mod postgres;
 mod program;
 #[cfg(all(unix, feature = "server"))]
@@ -18,5 +22,6 @@ mod stress;
 mod support;
 mod timeline;
 mod usage;
+mod verbs;
 mod waiting;
 mod why;

@@ -9,8 +9,17 @@ use std::time::Duration;
 pub(crate) fn outlast<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_outlast"));
     command.args(args).stdin(Stdio::null()).env_remove("NO_COLOR");
-    let names =
-        ["COSMOS_DATABASE", "COSMOS_ENDPOINT", "COSMOS_KEY", "OUTLAST_STORE", "PGPASSWORD", "PGPASSFILE"];
+    // No profile of the user of this machine.
+    command.env("XDG_CONFIG_HOME", "/nonexistent").env_remove("OUTLAST_PROFILE");
+    let names = [
+        "COSMOS_DATABASE",
+        "COSMOS_ENDPOINT",
+        "COSMOS_KEY",
+        "OUTLAST_STORE",
+        "PGPASSWORD",
+        "PGPASSFILE",
+        "SSH_CONNECTION",
+    ];
     for variable in names {
         command.env_remove(variable);
     }

@@ -89,3 +89,18 @@ fn secrets_of_a_store_that_cannot_be_opened_are_not_printed() {
         assert!(error.contains(part) && !error.contains("s3cret"), "{store}: {error}");
     }
 }
+
+#[test]
+fn completions_and_manual_pages_have_the_subcommands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(["completions", shell]).fine();
+        assert!(script.contains("doctor") && script.contains("timeline"), "{shell}");
+    }
+    assert!(run(["man"]).fine().contains(".TH outlast"));
+    let dir = tempfile::tempdir().unwrap();
+    run(["man", "--dir", dir.path().to_str().unwrap()]).fine();
+    let page = std::fs::read_to_string(dir.path().join("outlast-instance-why.1")).unwrap();
+    assert!(page.contains("Say in one sentence"), "{page}");
+    let error = run(["man", "--dir", "/nowhere/at/all"]).failed();
+    assert!(error.contains("'/nowhere/at/all'"), "{error}");
+}

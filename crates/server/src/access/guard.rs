@@ -164,6 +164,13 @@ fn check_rate(app: &Shared, caller: Option<&Caller>, request: &Request, now_ms: 
     })
 }
 
+/// The inner layer of routes that the application adds.
+pub(crate) async fn protect_own(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let is_read = request.method().is_safe();
+    let scope = Some(if is_read { Scope::Read } else { Scope::Admin });
+    protect(State((app, Rule { scope, is_write: !is_read, is_page: is_read })), request, next).await
+}
+
 fn admit(app: &Shared, rule: Rule, headers: &HeaderMap, caller: Option<Caller>) -> Result<Caller, Problem> {
     if !rule.is_page {
         check_origin(headers)?;

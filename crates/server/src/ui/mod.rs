@@ -43,6 +43,8 @@ struct Frame {
     /// The store in a few characters: of a file, its name.
     store_name: String,
     title: String,
+    /// Further entries of the navigation.
+    links: Vec<(String, String)>,
     /// The active entry of the navigation.
     tab: &'static str,
     /// Whether the caller may change instances.
@@ -74,6 +76,7 @@ impl Frame {
             store_name: store_name(&app.options.store).to_string(),
             store: app.options.store.clone(),
             title: title.into(),
+            links: app.options.links.clone(),
             tab,
             operate: app.options.operate && caller.scopes.allow(Scope::Operate),
             payloads: caller.scopes.allow(Scope::Payloads),

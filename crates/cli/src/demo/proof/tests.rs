@@ -120,3 +120,29 @@ fn an_order_that_is_missing_in_the_store_is_found() {
     failed.ended.insert(b(), Err("poison".to_string()));
     assert!(proof(ledger(), &failed).problems.iter().any(|problem| problem.contains("failed: poison")));
 }
+
+#[test]
+fn killed_workers_are_counted() {
+    let mut ledger = ledger();
+    ledger.push((None, Entry::WorkerKilled { worker: 1, process: 7 }));
+    let text = proof(ledger, &board()).text();
+    assert!(text.contains("restarts    0 survived, and 1 worker killed"), "{text}");
+}
+
+#[test]
+fn cancelled_order_must_be_undone_or_delivered() {
+    let cancelled = |order: String| {
+        let mut board = board();
+        board.ended.insert(order, Ok(Outcome { ending: Ending::Cancelled, note: String::new() }));
+        board
+    };
+    assert_eq!(proof(ledger(), &cancelled(b())).problems, [""; 0], "undone");
+    assert_eq!(proof(ledger(), &cancelled(a())).problems, [""; 0], "delivered");
+    let mut unpaid = ledger();
+    unpaid.retain(|(_, entry)| !matches!(entry, Entry::Refunded { .. }));
+    let problems = proof(unpaid, &cancelled(b())).problems;
+    assert!(
+        problems.iter().any(|problem| problem.contains("order-1-002: cancelled, but money")),
+        "{problems:?}"
+    );
+}

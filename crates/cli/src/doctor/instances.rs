@@ -1,0 +1,173 @@
+//! Checks of the running instances, by the diagnosis of each.
+
+use super::report::Check;
+use crate::failure::Failure;
+use outlast::client::Client;
+use outlast::lens::{Diagnosis, Rule, span};
+use outlast::providers::{InstanceInfo, InstanceQuery, PendingWork};
+use std::collections::BTreeMap;
+
+/// The number of instances that are read at once.
+const PAGE: usize = 500;
+/// The number of activities of an instance that are read.
+const ACTIVITIES: usize = 200;
+
+/// The limits of the checks.
+pub(super) struct Look {
+    pub(super) most: usize,
+    pub(super) overdue_ms: u64,
+    pub(super) max_attempts: u32,
+}
+
+/// The result of the checks.
+pub(super) struct Seen {
+    pub(super) checks: Vec<Check>,
+    /// The instance with the newest turn, and the time of the turn.
+    pub(super) newest_ms: Option<(String, u64)>,
+}
+
+/// Code that no process seems to run: the number of instances that wait for it, the longest wait, and one of the instances.
+struct Unserved {
+    count: usize,
+    longest_ms: u64,
+    instance: String,
+}
+
+#[derive(Default)]
+struct Findings {
+    operations: Vec<Diagnosis>,
+    stuck: Vec<Diagnosis>,
+    turns: BTreeMap<(String, String), Unserved>,
+    activities: BTreeMap<(String, Option<String>), Unserved>,
+}
+
+/// Diagnoses the running instances, newest first.
+pub(super) async fn look(client: &Client, look: &Look) -> Result<Seen, Failure> {
+    let mut query = InstanceQuery { status: Some("Running".to_string()), ..InstanceQuery::default() };
+    let (mut found, mut newest_ms, mut checked) = (Findings::default(), None, 0);
+    let is_all = loop {
+        query.limit = u32::try_from(PAGE.min(look.most - checked)).ok();
+        if query.limit == Some(0) {
+            break false;
+        }
+        let page = client.list_instances_page(query.clone()).await?;
+        for info in &page.instances {
+            found.add(client, look, info).await?;
+            if newest_ms.as_ref().is_none_or(|(_, at_ms)| *at_ms < info.updated_at) {
+                newest_ms = Some((info.instance_id.clone(), info.updated_at));
+            }
+        }
+        checked += page.instances.len();
+        query.after = page.next;
+        if query.after.is_none() {
+            break true;
+        }
+    };
+    let scope = match is_all {
+        true => format!("none in {checked} running instances"),
+        false => format!("none in the newest {checked} running instances"),
+    };
+    Ok(Seen { checks: found.checks(&scope), newest_ms })
+}
+
+impl Findings {
+    async fn add(&mut self, client: &Client, look: &Look, info: &InstanceInfo) -> Result<(), Failure> {
+        let instance = info.instance_id.as_str();
+        let diagnosis = client.diagnose_instance(instance, look.max_attempts).await?;
+        match diagnosis.rule() {
+            Rule::OperationLost | Rule::SetAside | Rule::NoSuccessor => self.operations.push(diagnosis),
+            Rule::WaitsForNothing | Rule::NoHistory | Rule::EventDropped => self.stuck.push(diagnosis),
+            Rule::TurnDue | Rule::TurnNotCommitted | Rule::TurnGivenBack => {
+                if let Some(pending) = client.pending_work(instance, 1).await? {
+                    self.add_turn(look, info, &pending);
+                }
+            }
+            Rule::ActivityQueued | Rule::ActivityNotCommitted => {
+                if let Some(pending) = client.pending_work(instance, ACTIVITIES).await? {
+                    self.add_activities(look, instance, &pending);
+                }
+            }
+            // A child has a row of its own.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A turn that is due for long, or that was delivered and given back.
+    fn add_turn(&mut self, look: &Look, info: &InstanceInfo, pending: &PendingWork) {
+        let Some(first) = pending.messages.first() else { return };
+        let due_ms = pending.now_ms.saturating_sub(first.visible_at);
+        let is_given_back = first.attempt_count > 0 && first.visible_at > pending.now_ms;
+        if due_ms >= look.overdue_ms || is_given_back {
+            let code = (info.orchestration_name.clone(), info.orchestration_version.clone());
+            note(&mut self.turns, code, due_ms, &info.instance_id);
+        }
+    }
+
+    fn add_activities(&mut self, look: &Look, instance: &str, pending: &PendingWork) {
+        for activity in pending.activities.iter().filter(|activity| activity.locked_until.is_none()) {
+            let due_ms = pending.now_ms.saturating_sub(activity.visible_at);
+            if due_ms >= look.overdue_ms {
+                let name = activity.name.clone().unwrap_or_default();
+                note(&mut self.activities, (name, activity.tag.clone()), due_ms, instance);
+            }
+        }
+    }
+
+    fn checks(self, scope: &str) -> Vec<Check> {
+        let mut operations = Check::fine("operations", scope);
+        let mut stuck = Check::fine("stuck", scope);
+        for (check, found) in [(&mut operations, self.operations), (&mut stuck, self.stuck)] {
+            for diagnosis in found {
+                check.find_in(diagnosis.instance(), diagnosis.sentence());
+                check.mended_by(diagnosis.remedy());
+            }
+        }
+        let mut versions = Check::fine("versions", scope);
+        for ((name, version), unserved) in self.turns {
+            let says = unserved.says("turns");
+            versions.find_in(
+                &unserved.instance,
+                format!(
+                    "{says}: does a process run that registers orchestration '{name}' version {version}?"
+                ),
+            );
+        }
+        let mut activities = Check::fine("activities", scope);
+        for ((name, tag), unserved) in self.activities {
+            let says = unserved.says("activities");
+            let tag = tag.map(|tag| format!(" and takes tag '{tag}'")).unwrap_or_default();
+            activities.find_in(
+                &unserved.instance,
+                format!("{says}: does a process run that registers activity '{name}'{tag}?"),
+            );
+        }
+        vec![operations, stuck, versions, activities]
+    }
+}
+
+fn note<K: Ord>(of: &mut BTreeMap<K, Unserved>, code: K, due_ms: u64, instance: &str) {
+    let first = || Unserved { count: 0, longest_ms: 0, instance: instance.to_string() };
+    let unserved = of.entry(code).or_insert_with(first);
+    unserved.count += 1;
+    if due_ms > unserved.longest_ms {
+        (unserved.longest_ms, unserved.instance) = (due_ms, instance.to_string());
+    }
+}
+
+impl Unserved {
+    fn says(&self, things: &str) -> String {
+        let others = match self.count {
+            1 => String::new(),
+            count => format!(" and of {} others", count - 1),
+        };
+        match self.longest_ms {
+            0 => format!("{things} of instance '{}'{others} were delivered and given back", self.instance),
+            ms => format!(
+                "{things} of instance '{}'{others} are due since {}, and no process takes them",
+                self.instance,
+                span(ms)
+            ),
+        }
+    }
+}
