@@ -1,6 +1,6 @@
 //! The `outlast` command: a demo that survives kills, commands for the instances of a store, a check of new programs, and stress runs.
 //!
-//! `check/` replays instances with a new build of a program, `demo/` is a shop that demonstrates Outlast, `instance/` has one file per subcommand for operators, `stress/` puts a store under
+//! `check/` replays instances with a new build of a program, `demo/` is a shop that demonstrates Outlast, `instance/` has one file per subcommand for operators, `orchestration.rs` pauses and resumes orchestrations, `stress/` puts a store under
 //! load, `serve.rs` runs the HTTP server, `store/` opens the store that `--store` names. Commands print through `output.rs` and return a `Failure`.
 
 mod args;
@@ -9,6 +9,7 @@ mod demo;
 mod duration;
 mod failure;
 mod instance;
+mod orchestration;
 mod output;
 #[cfg(feature = "server")]
 mod serve;
@@ -61,6 +62,7 @@ fn run(args: Args) -> Result<(), Failure> {
             Command::Check(check) => check::run(check).await,
             Command::Demo(demo) => demo::run(demo).await,
             Command::Instance(instance) => instance::run(instance).await,
+            Command::Orchestration(orchestration) => orchestration::run(orchestration).await,
             #[cfg(feature = "server")]
             Command::Serve(serve) => serve::run(serve).await,
             Command::Stress(stress) => stress::run(stress).await,

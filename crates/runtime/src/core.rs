@@ -4,6 +4,7 @@ use crate::builtins::builtins;
 use crate::dispatch::ahead::Ahead;
 use crate::dispatch::eager::EagerBackoff;
 use crate::dispatch::lease::{Kind, Leases};
+use crate::dispatch::paused::PausedOrchestrations;
 use crate::dispatch::permits::Permits;
 use crate::dispatch::retries::Retries;
 use crate::dispatch::run_ahead_backoff::RunAheadBackoff;
@@ -57,6 +58,7 @@ pub(crate) struct Core {
     pub(crate) redelivered_turn: Arc<Semaphore>,
     pub(crate) store_time: StoreTime,
     pub(crate) eager_backoff: EagerBackoff,
+    pub(crate) paused: PausedOrchestrations,
     pub(crate) running: RunningActivities,
     pub(crate) sessions: Sessions,
     /// Notified when a commit of this runtime has enqueued messages, for stores whose fetch does not wait.
@@ -124,6 +126,7 @@ impl Core {
             warm: WarmCache::new(options.warm_executions, options.warm_bytes),
             store_time: StoreTime::default(),
             eager_backoff: EagerBackoff::default(),
+            paused: PausedOrchestrations::default(),
             running: RunningActivities::default(),
             sessions: Sessions::new(options.max_sessions_per_runtime),
             turns_waiting: Notify::new(),

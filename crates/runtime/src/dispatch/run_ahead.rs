@@ -35,7 +35,8 @@ pub(super) struct RunAhead<'a> {
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
 /// Runs the turn that follows from an activity's outcome. `None` if the instance is in backoff, its execution is not warm, the
-/// execution waits for anything besides this activity, or as many turns run as `orchestration_concurrency` says.
+/// execution waits for anything besides this activity, its orchestration is paused, or as many turns run as
+/// `orchestration_concurrency` says.
 pub(super) async fn run<'a>(
     core: &'a Core,
     lease: &Lease,
@@ -52,13 +53,17 @@ pub(super) async fn run<'a>(
     if core.options.orchestration_concurrency == 0 || !core.run_ahead_backoff.may_run_ahead(instance) {
         return None;
     }
+    let paused = core.paused.current(core).await.ok()?;
     // Waits before it takes the permit: other turns can run meanwhile.
     core.warm.wait_for_commit(instance).await?;
     let permit = core.permits(Kind::Turn).take(worker);
     let permit = tokio::time::timeout(LONGEST_WAIT, permit).await.ok()??;
     let waits_only_for_activity =
         |execution: &Execution| execution.execution_id() == *execution_id && execution.waits_only_for(*id);
-    let (mut execution, announced) = core.warm.take_if(instance, waits_only_for_activity).await?;
+    let may_run_ahead = |execution: &Execution| {
+        waits_only_for_activity(execution) && !paused.contains_key(execution.orchestration_name())
+    };
+    let (mut execution, announced) = core.warm.take_if(instance, may_run_ahead).await?;
     let after_event_id = execution.last_event_id();
     let entropy = &core.options.entropy;
     let input = TurnInput {
