@@ -26,6 +26,9 @@ pub(crate) enum Bench {
     /// Measures orchestrations per second and idle CPU time beside many held instances
     #[command(disable_help_flag = true)]
     Held(PassedOn),
+    /// Measures `outlast check` with many running instances, and fails above a minute
+    #[command(disable_help_flag = true)]
+    Check(PassedOn),
     /// Runs orchestrations for minutes at full and at half load, and compares the last minute with the first
     #[command(disable_help_flag = true)]
     Soak(PassedOn),
@@ -49,6 +52,7 @@ impl Bench {
             Self::Lists(PassedOn { args }) => run("lists", args, Server::start().ok().as_ref()),
             // Without a server, only SQLite is measured.
             Self::Held(PassedOn { args }) => run("held", args, Server::start().ok().as_ref()),
+            Self::Check(PassedOn { args }) => check(args),
             Self::Soak(PassedOn { args }) => {
                 let server = match args.iter().any(|arg| arg == "postgres") {
                     true => Some(
@@ -70,4 +74,14 @@ fn run(name: &str, args: &[String], server: Option<&Server>) -> Result<ExitCode,
     let mut command = process::cargo(&["run", "--release", "-p", "outlast-bench", "--", name]);
     command.args(args).envs(database.iter().flat_map(|database| database.variables()));
     process::run(&mut command)
+}
+
+/// Builds the command and the program that it checks, and measures them.
+fn check(args: &[String]) -> Result<ExitCode, String> {
+    let build = ["build", "--release", "-p", "outlast-cli", "--bin", "outlast", "--example", "orders"];
+    process::output(&mut process::cargo(&build))?;
+    let built = process::target().join("release");
+    let programs = [built.join("outlast"), built.join("examples").join("orders")];
+    let programs = programs.map(|path| path.display().to_string());
+    run("check", &[&programs, args].concat(), None)
 }

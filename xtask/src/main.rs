@@ -149,6 +149,7 @@ mod tests {
             "bench macros",
             "bench lists --finished 100000",
             "bench held --held 1000",
+            "bench check --instances 1000",
             "bench soak --minutes 2 --store postgres",
         ];
         let calls = workflow_calls();

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that fails stops")]
 
 mod cases;
+mod check;
 mod compare;
 mod engine;
 mod floor;
@@ -55,6 +56,11 @@ outlast-bench held [--held N] [--cycles N]
 Prints orchestrations per second and idle CPU time of SQLite and PostgreSQL without held instances, and
 with N of them (default: 100,000), each with one waiting message. `cargo xtask bench held` starts the
 server.
+
+outlast-bench check OUTLAST ORDERS [--instances N]
+
+Fills a SQLite file with N running instances of the example ORDERS (default: 100,000), and prints the time
+of `OUTLAST check`. Fails above a minute. `cargo xtask bench check` builds both programs.
 
 outlast-bench soak [--minutes N] [--store sqlite|postgres] [--report FILE]
 
@@ -110,6 +116,10 @@ fn main() -> ExitCode {
         Some("sizes") => exit_code(sizes::main(args)),
         Some("lists") => exit_code(lists::main(args)),
         Some("held") => exit_code(held::main(args)),
+        Some("check") => match check::main(args) {
+            Ok(false) => ExitCode::FAILURE,
+            outcome => exit_code(outcome.map(drop)),
+        },
         Some("soak") => exit_code(soak::main(args)),
         Some("help" | "--help" | "-h") => {
             println!("{HELP}");

@@ -4,6 +4,7 @@ use crate::check::CheckArgs;
 use crate::config::ConfigArgs;
 use crate::doctor::DoctorArgs;
 use crate::instance::InstanceArgs;
+use crate::orchestration::OrchestrationArgs;
 use crate::queue::QueueArgs;
 use crate::shell::{CompletionsArgs, ManArgs};
 use crate::store::StoreUrl;
@@ -39,6 +40,9 @@ pub(crate) enum Command {
     #[command(arg_required_else_help = true)]
     Instance(InstanceArgs),
     Man(ManArgs),
+    /// Pause and resume all instances of an orchestration, and list the paused orchestrations
+    #[command(arg_required_else_help = true)]
+    Orchestration(OrchestrationArgs),
     /// Show the queues of a store
     #[command(arg_required_else_help = true)]
     Queue(QueueArgs),
@@ -166,12 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn page_of_the_command_has_every_subcommand_and_option_of_instance() {
+    fn page_of_the_command_has_every_subcommand_and_option_of_instance_and_orchestration() {
         let page =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md")).unwrap();
         let command = Args::command();
-        let instance = command.find_subcommand("instance").unwrap();
-        for subcommand in instance.get_subcommands() {
+        let groups = ["instance", "orchestration"].map(|name| command.find_subcommand(name).unwrap());
+        for subcommand in groups.iter().flat_map(|group| group.get_subcommands()) {
             let row = format!("| `{}", subcommand.get_name());
             let row = page.lines().find(|line| line.starts_with(&row));
             let row = row.unwrap_or_else(|| panic!("docs/cli.md has a row of {}", subcommand.get_name()));

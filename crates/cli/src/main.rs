@@ -1,6 +1,6 @@
 //! The `outlast` command: a demo that survives kills, commands for the instances of a store, a check of new programs, and stress runs.
 //!
-//! `check/` replays instances with a new build of a program, `config.rs` has the profiles of the user, `demo/` is a shop that demonstrates Outlast, `doctor/` looks for states that do not mend themselves, `instance/` has one file per subcommand for operators, `queue.rs` counts the queues, `stress/` puts a store under
+//! `check/` replays instances with a new build of a program, `config.rs` has the profiles of the user, `demo/` is a shop that demonstrates Outlast, `doctor/` looks for states that do not mend themselves, `instance/` has one file per subcommand for operators, `orchestration.rs` pauses and resumes orchestrations, `queue.rs` counts the queues, `stress/` puts a store under
 //! load, `serve.rs` runs the HTTP server, `shell.rs` prints completions and manual pages, `store/` opens the store that `--store` names. Commands print through `output.rs` and return a `Failure`.
 
 mod args;
@@ -11,6 +11,7 @@ mod doctor;
 mod duration;
 mod failure;
 mod instance;
+mod orchestration;
 mod output;
 mod queue;
 #[cfg(all(test, feature = "server"))]
@@ -71,6 +72,7 @@ fn run(args: Args) -> Result<(), Failure> {
             Command::Doctor(doctor) => doctor::run(doctor).await,
             Command::Instance(instance) => instance::run(instance).await,
             Command::Man(man) => shell::man(&man),
+            Command::Orchestration(orchestration) => orchestration::run(orchestration).await,
             Command::Queue(queue) => queue::run(queue).await,
             #[cfg(feature = "server")]
             Command::Serve(serve) => serve::run(serve).await,

@@ -321,6 +321,68 @@ pub async fn instances_are_held_once_and_listed(factory: &dyn ProviderFactory) {
     assert_eq!(page(Some("c"), 2).await, Vec::<String>::new());
 }
 
+/// Pauses an orchestration; returns the answer.
+async fn pause(provider: &dyn Provider, orchestration: &str, reason: &str) -> HoldOutcome {
+    let paused = admin(provider).pause_orchestration(orchestration, "operator \u{1f980}", reason).await;
+    paused.expect("pause_orchestration succeeds")
+}
+
+/// The paused orchestrations with their reasons, and the time of the first one.
+async fn paused_orchestrations(provider: &dyn Provider) -> (Vec<(String, String)>, Option<u64>) {
+    let paused = admin(provider).paused_orchestrations().await.expect("paused_orchestrations succeeds");
+    let paused = paused.expect("the store pauses orchestrations");
+    let first = paused.first().map(|paused| paused.paused_at_ms);
+    assert!(paused.iter().all(|paused| paused.actor == "operator \u{1f980}"));
+    (paused.into_iter().map(|paused| (paused.orchestration, paused.reason)).collect(), first)
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(one, other)| (one.to_string(), other.to_string())).collect()
+}
+
+/// An orchestration is paused once, with the first reason. Paused orchestrations are listed by name, and their instances are
+/// delivered: runtimes hold them.
+pub async fn orchestrations_are_paused_once_and_listed(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_instance(provider, ID).await;
+    if pause(provider, "b \"ü\"", "a\0b").await == HoldOutcome::Unsupported {
+        return assert_eq!(admin(provider).paused_orchestrations().await, Ok(None));
+    }
+    assert_eq!(pause(provider, "a", "").await, HoldOutcome::Held);
+    assert_eq!(pause(provider, "b \"ü\"", "again").await, HoldOutcome::AlreadyHeld);
+    let (listed, first) = paused_orchestrations(provider).await;
+    assert_eq!(listed, pairs(&[("a", ""), ("b \"ü\"", "a\0b")]));
+    assert!(first.is_some_and(|at| at.abs_diff(factory.now_ms()) < 60_000), "the time is the store's");
+    assert_eq!(
+        pause(provider, &named().orchestration_name.expect("it has a name"), "").await,
+        HoldOutcome::Held
+    );
+    poke(provider, ID).await;
+    let (item, _, _) = must_fetch(provider, LONG).await;
+    assert_eq!(item.instance, ID);
+    assert_eq!(admin(provider).held_instance(ID).await, Ok(None), "runtimes hold instances, not the pause");
+}
+
+/// A resumption ends the pause of one orchestration, and the orchestration can be paused again.
+pub async fn a_resumption_ends_one_pause(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_instance(provider, ID).await;
+    if pause(provider, "a", "1").await == HoldOutcome::Unsupported {
+        return;
+    }
+    assert_eq!(pause(provider, "b", "2").await, HoldOutcome::Held);
+    let resume = async |orchestration: &str| {
+        let resumed = admin(provider).resume_orchestration(orchestration).await;
+        resumed.expect("resume_orchestration succeeds")
+    };
+    assert_eq!(resume("c").await, ReleaseOutcome::NotHeld);
+    assert_eq!(resume("a").await, ReleaseOutcome::Released);
+    assert_eq!(paused_orchestrations(provider).await.0, pairs(&[("b", "2")]));
+    assert_eq!(resume("a").await, ReleaseOutcome::NotHeld);
+    assert_eq!(pause(provider, "a", "3").await, HoldOutcome::Held);
+    assert_eq!(paused_orchestrations(provider).await.0, pairs(&[("a", "3"), ("b", "2")]));
+}
+
 /// The audit keeps records exactly and lists the newest first, also after their instance is deleted.
 pub async fn the_audit_keeps_its_records(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;

@@ -9,8 +9,8 @@ use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, DeleteInstanceResult, ExecutionInfo, HeldCounts,
     HeldInstance, Hold, HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree,
-    PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths,
-    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    PausedOrchestration, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog,
+    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::ResetRows;
 
@@ -207,6 +207,23 @@ impl ProviderAdmin for CosmosDBProvider {
 
     async fn count_held(&self) -> Result<Option<HeldCounts>, ProviderError> {
         self.store.held_counts().await.map(Some)
+    }
+
+    async fn pause_orchestration(
+        &self,
+        orchestration: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Result<HoldOutcome, ProviderError> {
+        self.store.pause_orchestration(orchestration, actor, reason).await
+    }
+
+    async fn resume_orchestration(&self, orchestration: &str) -> Result<ReleaseOutcome, ProviderError> {
+        self.store.resume_orchestration(orchestration).await
+    }
+
+    async fn paused_orchestrations(&self) -> Result<Option<Vec<PausedOrchestration>>, ProviderError> {
+        self.store.paused_orchestrations().await.map(Some)
     }
 
     async fn append_audit(&self, entry: &AuditEntry) -> Result<bool, ProviderError> {

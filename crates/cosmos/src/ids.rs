@@ -13,6 +13,7 @@
 //! | `k` | key-value pair | `k:<key>` |
 //! | `s` | session | `s:<session>` |
 //! | `u` | record of the audit | `u:<write>` |
+//! | `p` | the paused orchestrations | `p` |
 //!
 //! A dead letter (`z`) keeps the id that it had as a message or an activity.
 

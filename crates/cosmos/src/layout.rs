@@ -7,7 +7,7 @@
 //! | partition | holds |
 //! |---|---|
 //! | the id of an instance, `~` + such an id, `~#` + SHA-256 | the documents of the instance |
-//! | `~sys` | the slot table, heartbeats, records of deletes |
+//! | `~sys` | the slot table, heartbeats, records of deletes, the paused orchestrations |
 //! | `~audit` | the audit |
 //! | `~ready-<n>` | hints of ready instances |
 //! | `~work` | hints of ready activities |

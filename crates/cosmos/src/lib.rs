@@ -72,6 +72,7 @@ mod orphans;
 pub mod outbox;
 mod pace;
 mod park;
+mod paused;
 mod pending;
 mod prepare;
 mod probe;

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus};
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
-    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, PendingWork, Provider,
-    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome,
-    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, PausedOrchestration, PendingWork,
+    Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths,
+    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use std::collections::BTreeSet;
 
@@ -254,6 +254,23 @@ impl ProviderAdmin for MemoryProvider {
 
     async fn count_held(&self) -> Result<Option<HeldCounts>, ProviderError> {
         Ok(Some(self.state().held_counts()))
+    }
+
+    async fn pause_orchestration(
+        &self,
+        orchestration: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Result<HoldOutcome, ProviderError> {
+        Ok(self.change(|state, now| state.pause(orchestration, actor, reason, now)))
+    }
+
+    async fn resume_orchestration(&self, orchestration: &str) -> Result<ReleaseOutcome, ProviderError> {
+        Ok(self.change(|state, _| state.resume(orchestration)))
+    }
+
+    async fn paused_orchestrations(&self) -> Result<Option<Vec<PausedOrchestration>>, ProviderError> {
+        Ok(Some(self.state().paused.values().cloned().collect()))
     }
 
     async fn append_audit(&self, entry: &AuditEntry) -> Result<bool, ProviderError> {

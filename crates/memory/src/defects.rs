@@ -321,6 +321,10 @@ defects! {
     DepthsCountHeld = "",
     /// Deleting keeps the hold, so that a new instance with the same id is held.
     DeleteKeepsHold = "",
+    /// A second pause of an orchestration replaces the first one.
+    SecondPauseReplacesFirst = "",
+    /// The resumption of an orchestration resumes all orchestrations.
+    ResumeEndsEveryPause = "",
     /// A reset is stored while a turn of the instance runs.
     ResetIgnoresTurn = "",
     /// A reset is stored although the execution has gone on since it was planned.

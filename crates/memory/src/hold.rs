@@ -4,7 +4,9 @@ use crate::queue::Message;
 use crate::rules::{Fence, HoldRules, LeaseRules, Purpose, StartRules};
 use crate::state::{State, refuse};
 use outlast_provider::model::json;
-use outlast_provider::{HeldCounts, HeldInstance, Hold, HoldOutcome, ProviderError, ReleaseOutcome};
+use outlast_provider::{
+    HeldCounts, HeldInstance, Hold, HoldOutcome, PausedOrchestration, ProviderError, ReleaseOutcome,
+};
 
 const HOLD_TURN: &str = "hold_turn";
 
@@ -85,6 +87,30 @@ impl State {
                 ReleaseOutcome::Released
             }
             None => ReleaseOutcome::NotHeld,
+        }
+    }
+
+    /// Adds an orchestration to the paused ones.
+    pub(crate) fn pause(&mut self, orchestration: &str, actor: &str, reason: &str, now: u64) -> HoldOutcome {
+        if self.rules.is_paused(self, orchestration) {
+            return HoldOutcome::AlreadyHeld;
+        }
+        let paused = PausedOrchestration {
+            orchestration: orchestration.to_string(),
+            actor: actor.to_string(),
+            reason: reason.to_string(),
+            paused_at_ms: now,
+        };
+        self.paused.insert(orchestration.to_string(), paused);
+        HoldOutcome::Held
+    }
+
+    /// Removes an orchestration from the paused ones.
+    pub(crate) fn resume(&mut self, orchestration: &str) -> ReleaseOutcome {
+        let rules = self.rules;
+        match rules.remove_pause(self, orchestration) {
+            true => ReleaseOutcome::Released,
+            false => ReleaseOutcome::NotHeld,
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::queue::{ActivityQueue, MessageQueue};
 use crate::rules::Rules;
 use outlast_provider::model::{Event, ExecutionStatus, json};
-use outlast_provider::{AuditRecord, DeadLetter, HeldInstance, ProviderError};
+use outlast_provider::{AuditRecord, DeadLetter, HeldInstance, PausedOrchestration, ProviderError};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -23,6 +23,8 @@ pub(crate) struct State {
     pub(crate) kv_delta: BTreeMap<String, BTreeMap<String, Changed>>,
     pub(crate) dead_letters: Vec<DeadLetter>,
     pub(crate) holds: BTreeMap<String, HeldInstance>,
+    /// Paused orchestrations by name.
+    pub(crate) paused: BTreeMap<String, PausedOrchestration>,
     pub(crate) audit: Vec<AuditRecord>,
     /// The instances of tokens whose lease was taken over.
     #[cfg(feature = "defects")]

@@ -6,6 +6,8 @@
 pub enum HoldKind {
     /// An operator paused the instance.
     Paused,
+    /// An operator paused the orchestration of the instance.
+    OrchestrationPaused,
     /// A runtime parked the instance, because its code does not fit the history or is not registered.
     Parked,
 }
@@ -15,6 +17,7 @@ impl HoldKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Paused => "paused",
+            Self::OrchestrationPaused => "orchestration-paused",
             Self::Parked => "parked",
         }
     }
@@ -23,6 +26,7 @@ impl HoldKind {
     pub fn from_text(text: &str) -> Option<Self> {
         match text {
             "paused" => Some(Self::Paused),
+            "orchestration-paused" => Some(Self::OrchestrationPaused),
             "parked" => Some(Self::Parked),
             _ => None,
         }
@@ -57,6 +61,19 @@ pub struct HeldInstance {
     pub held_at_ms: u64,
 }
 
+/// A paused orchestration: no runtime runs a turn of its instances, in whichever version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PausedOrchestration {
+    /// The name of the orchestration.
+    pub orchestration: String,
+    /// The person or program that paused it.
+    pub actor: String,
+    /// The reason, for people.
+    pub reason: String,
+    /// The store's time at which it was paused.
+    pub paused_at_ms: u64,
+}
+
 /// The numbers of held instances and of messages that wait for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HeldCounts {
@@ -72,7 +89,7 @@ mod tests {
 
     #[test]
     fn kinds_round_trip_through_their_texts() {
-        for kind in [HoldKind::Paused, HoldKind::Parked] {
+        for kind in [HoldKind::Paused, HoldKind::OrchestrationPaused, HoldKind::Parked] {
             assert_eq!(HoldKind::from_text(kind.as_str()), Some(kind));
             assert_eq!(kind.to_string(), kind.as_str());
         }

@@ -34,7 +34,7 @@ pub use dead_letter::{DeadLetter, DeadLetterQueue};
 pub use error::{AppErrorKind, ConfigErrorKind, ErrorDetails, PoisonMessageType};
 pub use event::{Event, EventKind};
 pub use head::{HEAD_CHARS, WorkItemHead, decode_head};
-pub use hold::{HeldCounts, HeldInstance, Hold, HoldKind};
+pub use hold::{HeldCounts, HeldInstance, Hold, HoldKind, PausedOrchestration};
 pub use ids::{
     INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, InvalidInstanceId, SUB_ORCH_AUTO_PREFIX, build_child_instance_id,
     check_instance_id, is_auto_generated_sub_orch_id,

@@ -10,9 +10,9 @@ use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
-    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, PendingWork,
-    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan,
-    StoreGauges, SystemMetrics,
+    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree,
+    PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
+    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ResetRows};
 
@@ -248,6 +248,30 @@ impl ProviderAdmin for PostgresProvider {
 
     async fn count_held(&self) -> Answer<Option<HeldCounts>> {
         during("count_held", hold::count(&self.shared.db).await.map(Some))
+    }
+
+    async fn pause_orchestration(
+        &self,
+        orchestration: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Answer<HoldOutcome> {
+        let paused = hold::pause(&self.shared.db, orchestration, actor, reason).await;
+        match during("pause_orchestration", paused)? {
+            true => Ok(HoldOutcome::Held),
+            false => Ok(HoldOutcome::AlreadyHeld),
+        }
+    }
+
+    async fn resume_orchestration(&self, orchestration: &str) -> Answer<ReleaseOutcome> {
+        match during("resume_orchestration", hold::resume(&self.shared.db, orchestration).await)? {
+            true => Ok(ReleaseOutcome::Released),
+            false => Ok(ReleaseOutcome::NotHeld),
+        }
+    }
+
+    async fn paused_orchestrations(&self) -> Answer<Option<Vec<PausedOrchestration>>> {
+        during("paused_orchestrations", hold::paused(&self.shared.db).await.map(Some))
     }
 
     async fn append_audit(&self, entry: &AuditEntry) -> Answer<bool> {

@@ -7,7 +7,9 @@ use crate::db::{Db, ONLY, Param, Result, cell, column, text, text_option, unsign
 use crate::functions::{HOLD_ALREADY, HOLD_CANCELLED, HOLD_DONE, HOLD_ENDED, HOLD_IN_TURN, HOLD_NOT_FOUND};
 use crate::shared::Shared;
 use crate::text::{owned, owned_option};
-use outlast_provider::{AuditEntry, AuditRecord, HeldCounts, HeldInstance, Hold, HoldKind, HoldOutcome};
+use outlast_provider::{
+    AuditEntry, AuditRecord, HeldCounts, HeldInstance, Hold, HoldKind, HoldOutcome, PausedOrchestration,
+};
 use outlast_provider_kit::token::Secret;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -99,6 +101,31 @@ fn held(row: &Row) -> Result<HeldInstance> {
 pub(crate) async fn count(db: &Db) -> Result<HeldCounts> {
     let Some(row) = db.one(&db.statements.count_held, &[]).await? else { return Ok(HeldCounts::default()) };
     Ok(HeldCounts { instances: unsigned(&row, "instances")?, messages: unsigned(&row, "messages")? })
+}
+
+/// Adds an orchestration to the paused ones; returns whether it was not paused.
+pub(crate) async fn pause(db: &Db, orchestration: &str, actor: &str, reason: &str) -> Result<bool> {
+    let [orchestration, actor, reason] = [orchestration, actor, reason].map(owned);
+    let wanted: [Param<'_>; 3] = [(&orchestration, Type::TEXT), (&actor, Type::TEXT), (&reason, Type::TEXT)];
+    Ok(db.one(&db.statements.pause_orchestration, &wanted).await?.is_some())
+}
+
+/// Removes an orchestration from the paused ones; returns whether it was paused.
+pub(crate) async fn resume(db: &Db, orchestration: &str) -> Result<bool> {
+    let orchestration = owned(orchestration);
+    Ok(db.one(&db.statements.resume_orchestration, &[(&orchestration, Type::TEXT)]).await?.is_some())
+}
+
+pub(crate) async fn paused(db: &Db) -> Result<Vec<PausedOrchestration>> {
+    let paused = |row: &Row| {
+        Ok(PausedOrchestration {
+            orchestration: text(row, "orchestration")?,
+            actor: text(row, "actor")?,
+            reason: text(row, "reason")?,
+            paused_at_ms: unsigned(row, "paused_at")?,
+        })
+    };
+    db.all(&db.statements.paused_orchestrations, &[]).await?.iter().map(paused).collect()
 }
 
 /// Records a change in the audit.

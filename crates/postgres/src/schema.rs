@@ -17,7 +17,7 @@ static MIGRATIONS: LazyLock<[Migration; 2]> = LazyLock::new(|| {
 });
 
 /// The tables that the migrations make.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 15] = [
     "instances",
     "executions",
     "history",
@@ -29,6 +29,7 @@ const TABLES: [&str; 14] = [
     "kv_delta",
     "dead_letters",
     "holds",
+    "paused_orchestrations",
     "audit",
     "listeners",
     "owners",

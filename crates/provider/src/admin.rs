@@ -3,9 +3,9 @@
 use crate::forward::forwarded_trait;
 use crate::{
     AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
-    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, PendingWork,
-    ProviderError, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan,
-    StoreGauges, SystemMetrics,
+    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree,
+    PausedOrchestration, PendingWork, ProviderError, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
+    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_model::Event;
 use std::any::Any;
@@ -248,6 +248,32 @@ pub trait ProviderAdmin: Any + Send + Sync {
 
     /// The numbers of held instances and of their messages. `None`, the default, is for stores that cannot hold instances.
     async fn count_held(&self) -> Result<Option<HeldCounts>, ProviderError> {
+        Ok(None)
+    }
+
+    /// Adds an orchestration to the paused ones, with the time of the store. The set is durable, and changes no fetch: runtimes read it,
+    /// and hold the instances of a paused orchestration before their code runs. The store need not know the name.
+    ///
+    /// Answers [`HoldOutcome::Held`] or, if the orchestration is paused, [`HoldOutcome::AlreadyHeld`]: the earlier pause stays.
+    ///
+    /// The default, [`HoldOutcome::Unsupported`], is for stores without the set.
+    async fn pause_orchestration(
+        &self,
+        _orchestration: &str,
+        _actor: &str,
+        _reason: &str,
+    ) -> Result<HoldOutcome, ProviderError> {
+        Ok(HoldOutcome::Unsupported)
+    }
+
+    /// Removes an orchestration from the paused ones. It releases no instance.
+    async fn resume_orchestration(&self, _orchestration: &str) -> Result<ReleaseOutcome, ProviderError> {
+        Ok(ReleaseOutcome::Unsupported)
+    }
+
+    /// The paused orchestrations by ascending name. A read that begins after a pause or resumption was answered shows it. `None`,
+    /// the default, is for stores without the set.
+    async fn paused_orchestrations(&self) -> Result<Option<Vec<PausedOrchestration>>, ProviderError> {
         Ok(None)
     }
 

@@ -1,13 +1,14 @@
 //! Answers to calls that hold and release instances.
 
-/// The answer to [`ProviderAdmin::hold_instance`](crate::ProviderAdmin::hold_instance) and
-/// [`Provider::hold_turn`](crate::Provider::hold_turn).
+/// The answer to [`ProviderAdmin::hold_instance`](crate::ProviderAdmin::hold_instance),
+/// [`Provider::hold_turn`](crate::Provider::hold_turn) and
+/// [`ProviderAdmin::pause_orchestration`](crate::ProviderAdmin::pause_orchestration).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HoldOutcome {
-    /// The instance is held from now on.
+    /// The instance is held, or the orchestration is paused, from now on.
     Held,
-    /// The instance was held before. The earlier hold stays, with its reason.
+    /// The instance was held, or the orchestration paused, before. The earlier hold stays, with its reason.
     AlreadyHeld,
     /// A turn of the instance runs. Nothing changed: the caller tries again when the turn is over.
     InTurn {
@@ -24,13 +25,14 @@ pub enum HoldOutcome {
     Unsupported,
 }
 
-/// The answer to [`ProviderAdmin::release_instance`](crate::ProviderAdmin::release_instance).
+/// The answer to [`ProviderAdmin::release_instance`](crate::ProviderAdmin::release_instance) and
+/// [`ProviderAdmin::resume_orchestration`](crate::ProviderAdmin::resume_orchestration).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReleaseOutcome {
-    /// The instance is no longer held.
+    /// The instance is no longer held, or the orchestration no longer paused.
     Released,
-    /// The instance was not held.
+    /// The instance was not held, or the orchestration not paused.
     NotHeld,
     /// The store cannot hold instances.
     Unsupported,

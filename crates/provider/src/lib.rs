@@ -48,8 +48,8 @@ pub use outcome::InstanceOutcome;
 pub use outlast_model as model;
 pub use outlast_model::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, ExecutionMetadata, HeldCounts, HeldInstance, Hold,
-    HoldKind, PendingWork, QueuedItem, ResetKey, ResetPlan, ScheduledActivityIdentifier, TurnCommit,
-    WorkItem, current_build_version, limits::MAX_WORKER_TAGS,
+    HoldKind, PausedOrchestration, PendingWork, QueuedItem, ResetKey, ResetPlan, ScheduledActivityIdentifier,
+    TurnCommit, WorkItem, current_build_version, limits::MAX_WORKER_TAGS,
 };
 pub use provider::Provider;
 pub use reset::ResetOutcome;

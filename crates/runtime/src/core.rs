@@ -5,6 +5,7 @@ use crate::dispatch::ahead::Ahead;
 use crate::dispatch::eager::EagerBackoff;
 use crate::dispatch::gather::Gathering;
 use crate::dispatch::lease::{Kind, Leases};
+use crate::dispatch::paused::PausedOrchestrations;
 use crate::dispatch::permits::Permits;
 use crate::dispatch::retries::Retries;
 use crate::dispatch::run_ahead_backoff::RunAheadBackoff;
@@ -60,6 +61,7 @@ pub(crate) struct Core {
     pub(crate) eager_backoff: EagerBackoff,
     /// `None` if the store does not commit several outcomes with a turn, or if this runtime runs no turns.
     pub(crate) gathering: Option<Arc<Gathering>>,
+    pub(crate) paused: PausedOrchestrations,
     pub(crate) running: RunningActivities,
     pub(crate) sessions: Sessions,
     /// Notified when a commit of this runtime has enqueued messages, for stores whose fetch does not wait.
@@ -130,6 +132,7 @@ impl Core {
             store_time: StoreTime::default(),
             eager_backoff: EagerBackoff::default(),
             gathering,
+            paused: PausedOrchestrations::default(),
             running: RunningActivities::default(),
             sessions: Sessions::new(options.max_sessions_per_runtime),
             turns_waiting: Notify::new(),

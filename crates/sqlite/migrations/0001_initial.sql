@@ -154,6 +154,14 @@ CREATE TABLE dead_letters (
     dead_at       INTEGER NOT NULL
 );
 
+-- Paused orchestrations: runtimes hold their instances before their code runs.
+CREATE TABLE paused_orchestrations (
+    orchestration TEXT    NOT NULL PRIMARY KEY,
+    actor         TEXT    NOT NULL,
+    reason        TEXT    NOT NULL,
+    paused_at     INTEGER NOT NULL
+) WITHOUT ROWID;
+
 -- Changes that operators and runtimes made to instances from outside. Records stay when their instance is deleted.
 CREATE TABLE audit (
     id      INTEGER NOT NULL PRIMARY KEY,

@@ -5,7 +5,7 @@ use crate::db::Db;
 use crate::delete::{BulkPage, Deleted, FinishedTree};
 use crate::executor::Answer;
 use crate::history::{EventPage, ExecutionKey};
-use crate::hold::{AuditPage, HeldPage, HoldInstance};
+use crate::hold::{AuditPage, HeldPage, HoldInstance, PauseOrchestration};
 use crate::pending::PendingPage;
 use crate::transaction::Transaction;
 use crate::{SqliteError, SqliteProvider, delete, history, hold, list, pending, reset};
@@ -13,9 +13,9 @@ use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
-    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, PendingWork,
-    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan,
-    StoreGauges, SystemMetrics,
+    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree,
+    PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
+    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ResetRows, Watches};
 
@@ -242,6 +242,29 @@ impl ProviderAdmin for SqliteProvider {
 
     async fn count_held(&self) -> Answer<Option<HeldCounts>> {
         Ok(Some(self.read_with("count_held", (), |db, ()| hold::count(db)).await?))
+    }
+
+    async fn pause_orchestration(
+        &self,
+        orchestration: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Answer<HoldOutcome> {
+        let wanted = PauseOrchestration {
+            orchestration: orchestration.to_string(),
+            actor: actor.to_string(),
+            reason: reason.to_string(),
+        };
+        self.write(CallInfo::of("pause_orchestration"), wanted, hold::pause).await
+    }
+
+    async fn resume_orchestration(&self, orchestration: &str) -> Answer<ReleaseOutcome> {
+        let resume = |tx: &mut Transaction<'_>, orchestration: &str| hold::resume(tx, orchestration);
+        self.write(CallInfo::of("resume_orchestration"), orchestration.to_string(), resume).await
+    }
+
+    async fn paused_orchestrations(&self) -> Answer<Option<Vec<PausedOrchestration>>> {
+        Ok(Some(self.read_with("paused_orchestrations", (), |db, ()| hold::paused(db)).await?))
     }
 
     async fn append_audit(&self, entry: &AuditEntry) -> Answer<bool> {

@@ -10,7 +10,8 @@ use crate::start::is_taken;
 use crate::transaction::Transaction;
 use crate::{SqliteError, sql};
 use outlast_provider::{
-    AuditEntry, AuditRecord, HeldCounts, HeldInstance, Hold, HoldKind, HoldOutcome, ReleaseOutcome,
+    AuditEntry, AuditRecord, HeldCounts, HeldInstance, Hold, HoldKind, HoldOutcome, PausedOrchestration,
+    ReleaseOutcome,
 };
 use rusqlite::Row;
 
@@ -124,6 +125,41 @@ pub(crate) fn count(db: &Db) -> Result<HeldCounts> {
         Ok(HeldCounts { instances: unsigned(row, 0)?, messages: unsigned(row, 1)? })
     })?;
     Ok(counts.unwrap_or_default())
+}
+
+/// An orchestration to pause.
+pub(crate) struct PauseOrchestration {
+    pub(crate) orchestration: String,
+    pub(crate) actor: String,
+    pub(crate) reason: String,
+}
+
+/// Adds an orchestration to the paused ones.
+pub(crate) fn pause(tx: &mut Transaction<'_>, wanted: &PauseOrchestration) -> Result<HoldOutcome> {
+    let row = (&wanted.orchestration, &wanted.actor, &wanted.reason, column(tx.now));
+    match tx.db.run(sql::PAUSE_ORCHESTRATION, row)? {
+        0 => Ok(HoldOutcome::AlreadyHeld),
+        _ => Ok(HoldOutcome::Held),
+    }
+}
+
+/// Removes an orchestration from the paused ones.
+pub(crate) fn resume(tx: &mut Transaction<'_>, orchestration: &str) -> Result<ReleaseOutcome> {
+    match tx.db.run(sql::RESUME_ORCHESTRATION, [orchestration])? {
+        0 => Ok(ReleaseOutcome::NotHeld),
+        _ => Ok(ReleaseOutcome::Released),
+    }
+}
+
+pub(crate) fn paused(db: &Db) -> Result<Vec<PausedOrchestration>> {
+    db.all(sql::PAUSED_ORCHESTRATIONS, [], |row| {
+        Ok(PausedOrchestration {
+            orchestration: stored_text(row, 0)?,
+            actor: stored_text(row, 1)?,
+            reason: stored_text(row, 2)?,
+            paused_at_ms: unsigned(row, 3)?,
+        })
+    })
 }
 
 /// Records a change in the audit.

@@ -137,6 +137,9 @@ pub(crate) enum InstanceCommand {
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) common: Common,
+    /// Only instances that are paused or parked, by id and with their hold; also those whose code has not run yet
+    #[arg(long, conflicts_with_all = ["status", "name", "version", "idle_for", "prefix"])]
+    pub(crate) held: bool,
     /// Only instances with this status
     #[arg(long, value_name = "STATUS", ignore_case = true)]
     pub(crate) status: Option<Status>,

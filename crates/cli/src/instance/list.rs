@@ -6,7 +6,9 @@ use crate::output::{plain, print, table};
 use crate::store::{self, Intent};
 use outlast::client::Client;
 use outlast::lens::moment;
-use outlast::providers::{Clock, InstanceInfo, InstancePage, InstanceQuery, SystemClock, saturating_ms};
+use outlast::providers::{
+    Clock, HeldInstance, InstanceInfo, InstancePage, InstanceQuery, SystemClock, saturating_ms,
+};
 use serde::Serialize;
 
 /// The page size while the command filters instances itself.
@@ -14,6 +16,10 @@ const SCAN: u32 = 1_000;
 
 pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
     let client = store::open(&args.common.store.place()?, Intent::Read).await?;
+    if args.held {
+        let page = HeldPage::read(&client, args.after.as_deref(), args.limit).await?;
+        return print(args.common.output, &page, HeldPage::text);
+    }
     let query = InstanceQuery {
         status: args.status.filter(|status| *status != Status::Unknown).map(|s| s.stored().to_string()),
         orchestration_name: args.name,
@@ -152,5 +158,56 @@ impl Listed {
             moment(self.created_ms),
             moment(self.updated_ms),
         ]
+    }
+}
+
+/// A page of held instances.
+#[derive(Serialize)]
+struct HeldPage {
+    held: Vec<ListedHold>,
+    /// For `--after`; null at the end.
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ListedHold {
+    instance: String,
+    kind: String,
+    by: String,
+    reason: String,
+    since_ms: u64,
+}
+
+impl HeldPage {
+    async fn read(client: &Client, after: Option<&str>, limit: u32) -> Result<Self, Failure> {
+        let limit = limit as usize;
+        let mut found = client.list_held(after, limit + 1).await?;
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| more).map(|held| held.instance_id.clone());
+        let listed = |HeldInstance { instance_id, hold, held_at_ms }: HeldInstance| ListedHold {
+            instance: instance_id,
+            kind: hold.kind.to_string(),
+            by: hold.actor,
+            reason: hold.reason,
+            since_ms: held_at_ms,
+        };
+        Ok(Self { held: found.into_iter().map(listed).collect(), next })
+    }
+
+    fn text(&self) -> String {
+        if self.held.is_empty() {
+            return "No instance is paused or parked.\n".to_string();
+        }
+        let row = |hold: &ListedHold| {
+            let texts = [&hold.instance, &hold.kind, &hold.by, &moment(hold.since_ms), &hold.reason];
+            texts.map(|text| plain(text)).to_vec()
+        };
+        let rows: Vec<Vec<String>> = self.held.iter().map(row).collect();
+        let next = match &self.next {
+            Some(next) => format!("There are more: go on with --after '{}'\n", plain(next)),
+            None => String::new(),
+        };
+        table(&["INSTANCE", "HOLD", "BY", "SINCE (UTC)", "REASON"], &rows) + &next
     }
 }

@@ -200,6 +200,38 @@ async fn an_instance_is_paused_and_resumed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_orchestration_is_paused_listed_and_resumed() {
+    let (_dir, store) = a_store().await;
+    let program = Program::start(&store).await;
+    let path = store.to_str().unwrap();
+    let ask_type = |args: &[&str]| run(["orchestration"].iter().chain(args).chain(&["--store", path]));
+    assert_eq!(ask_type(&["list"]).fine(), "No orchestration is paused.\n");
+    let out = ask_type(&["pause", "Parked", "--by", "ann", "--reason", "deploy"]).fine();
+    assert!(out.starts_with("Orchestration 'Parked' is paused, with 1 running instance."), "{out}");
+    program.client.start_orchestration("later", "Parked", "").await.unwrap();
+    while program.client.held_instance("later").await.unwrap().is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let listed = ask_type(&["list", "-o", "json"]).json();
+    let paused = &listed["orchestrations"][0];
+    assert_eq!((&paused["orchestration"], &paused["by"]), (&"Parked".into(), &"ann".into()));
+    let table = ask_type(&["list"]).fine();
+    assert!(table.starts_with("PAUSED ORCHESTRATION") && table.contains("deploy"), "{table}");
+    let page = ask(&store, &["list", "--held", "--limit", "1", "-o", "json"]).json();
+    assert_eq!((&page["held"][0]["instance"], &page["next"]), (&"later".into(), &"later".into()));
+    let page = ask(&store, &["list", "--held", "--after", "later"]).fine();
+    assert!(page.contains("parked-1") && page.contains("orchestration-paused"), "{page}");
+    let why = ask(&store, &["why", "later"]).fine();
+    assert!(why.contains("`outlast orchestration resume Parked`"), "{why}");
+    let error = ask(&store, &["resume", "later"]).failed();
+    assert!(error.contains("its orchestration 'Parked' is paused"), "{error}");
+    let resumed = ask_type(&["resume", "Parked", "--by", "ann", "-o", "json"]).json();
+    assert_eq!((&resumed["paused"], &resumed["instances"]), (&false.into(), &2.into()));
+    assert_eq!(ask(&store, &["list", "--held"]).fine(), "No instance is paused or parked.\n");
+    program.runtime.shutdown(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_instance_is_reset_and_forked() {
     let (_dir, store) = a_store().await;
     let out = ask(&store, &["reset", "hello-1", "--to-event", "4", "--dry-run"]).fine();

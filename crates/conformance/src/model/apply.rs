@@ -92,6 +92,11 @@ pub(super) async fn apply(op: &Op, at: CallTime, target: &Target, store: &dyn Pr
         Op::HoldTurn { .. } => store.hold_turn(token, &hold()).await.map(outcome),
         Op::Hold(id) => admin.hold_instance(id, &hold()).await.map(outcome),
         Op::Release(id) => admin.release_instance(id).await.map(shown),
+        Op::PauseOrchestration(name) => {
+            let actor = format!("{} ß", at.step);
+            admin.pause_orchestration(name, &actor, "grün").await.map(outcome)
+        }
+        Op::ResumeOrchestration(name) => admin.resume_orchestration(name).await.map(shown),
         Op::Append { to, execution, events } => {
             let events = at.events(events, to, *execution, target.stored);
             store.append_with_execution(to, *execution, events).await.map(shown)
@@ -354,6 +359,7 @@ async fn read(read: &Read, at: CallTime, store: &dyn Provider, admin: &dyn Provi
             admin.list_held(None, 2).await?,
             admin.list_held(Some("a"), 9).await?,
         ))),
+        Read::PausedOrchestrations => admin.paused_orchestrations().await.map(shown),
     }
 }
 

@@ -149,7 +149,7 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (vec(select(&["o1", "o2"][..]), 0..3), span(), span())
             .prop_map(|(owners, extend, idle)| Op::RenewSessions { owners, extend, idle }),
         3 => Just(Op::CleanUpSessions),
-        9 => admin::change(),
+        10 => admin::change(),
         1 => (select(&[Damage::History, Damage::Messages, Damage::Work][..]), id())
             .prop_map(|(what, id)| Op::Damage(what, id)),
         1 => Just(Op::Reopen),

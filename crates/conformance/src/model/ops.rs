@@ -71,6 +71,8 @@ pub(super) enum Op {
     },
     Hold(Id),
     Release(Id),
+    PauseOrchestration(&'static str),
+    ResumeOrchestration(&'static str),
     Append {
         to: Id,
         execution: u64,
@@ -174,6 +176,7 @@ pub(super) enum Read {
     DeadLetters(usize),
     Held(Id),
     HeldCounts,
+    PausedOrchestrations,
 }
 
 /// Which stored texts of an instance become unreadable.
@@ -254,6 +257,7 @@ pub(super) fn sweep() -> Vec<Op> {
         Read::Query(Query { prefix: Some("a"), ..Query::default() }),
         Read::InstancesByStatus("Running"),
         Read::HeldCounts,
+        Read::PausedOrchestrations,
     ];
     for id in INSTANCES {
         reads.extend([

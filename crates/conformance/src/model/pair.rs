@@ -33,7 +33,12 @@ pub(super) struct Pair<'a> {
 fn is_about_holds(op: &Op) -> bool {
     matches!(
         op,
-        Op::HoldTurn { .. } | Op::Hold(_) | Op::Release(_) | Op::Read(Read::Held(_) | Read::HeldCounts)
+        Op::HoldTurn { .. }
+            | Op::Hold(_)
+            | Op::Release(_)
+            | Op::PauseOrchestration(_)
+            | Op::ResumeOrchestration(_)
+            | Op::Read(Read::Held(_) | Read::HeldCounts | Read::PausedOrchestrations)
     )
 }
 

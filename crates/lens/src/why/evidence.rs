@@ -43,6 +43,16 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// The orchestration, from the first event or from the waiting start.
+    pub(super) fn orchestration(&self) -> Option<&'a str> {
+        let of_start = || {
+            let is_start = |kind: &Option<String>| kind.as_deref() == Some("StartOrchestration");
+            let start = self.pending?.messages.iter().find(|message| is_start(&message.kind))?;
+            start.name.as_deref()
+        };
+        self.code().map(|code| code.name).or_else(of_start)
+    }
+
     /// The orchestration and its version, from the first event.
     pub(super) fn code(&self) -> Option<Code<'a>> {
         match &self.history.first()?.kind {

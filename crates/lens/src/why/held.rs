@@ -20,9 +20,16 @@ pub(super) fn diagnose(evidence: &Evidence<'_>, held: &HeldInstance) -> Finding 
     };
     let kind = match hold.kind {
         HoldKind::Parked => "is parked, because its code does not fit, by",
+        HoldKind::OrchestrationPaused => "is held, because its orchestration is paused, by",
         _ => "is paused by",
     };
     let says = format!("{kind} {} since {since} UTC{because}{waiting}", quoted(&hold.actor));
-    let remedy = Some(format!("outlast instance resume {}", argument(evidence.instance)));
+    let remedy = match (hold.kind, evidence.orchestration()) {
+        (HoldKind::OrchestrationPaused, Some(name)) => {
+            format!("outlast orchestration resume {}", argument(name))
+        }
+        _ => format!("outlast instance resume {}", argument(evidence.instance)),
+    };
+    let remedy = Some(remedy);
     Finding { remedy, ..Finding::new(Rule::Held, says) }
 }

@@ -4,7 +4,7 @@
 //!
 //! | file | state | rules |
 //! |---|---|---|
-//! | `held.rs` | the instance is held | paused by an operator, parked by a runtime |
+//! | `held.rs` | the instance is held | paused by an operator, also with its orchestration, parked by a runtime |
 //! | `absent.rs` | no event is stored | set aside, the first turn, messages without an instance, not found |
 //! | `ended.rs` | the execution has ended | completed, failed, cancelled, continued as new and then the first turn |
 //! | `turn.rs` | a turn runs or is due | leased, given back, delivered without a commit, due |

@@ -571,6 +571,12 @@ fn held_instances() {
              `outlast instance resume i`",
         ),
         (
+            held(HoldKind::OrchestrationPaused, "deploy"),
+            "message ExternalRaised go",
+            "is held, because its orchestration is paused, by 'ann' since 1970-01-01 00:01:00.000 UTC ('deploy'), and 1 \
+             message waits: `outlast orchestration resume Order`",
+        ),
+        (
             held(HoldKind::Parked, "changed"),
             "message ExternalRaised go\nmessage ExternalRaised on",
             "is parked, because its code does not fit, by 'ann' since 1970-01-01 00:01:00.000 UTC ('changed'), \

@@ -72,6 +72,18 @@ impl HoldRules for Rules {
         self.defect == Some(Defect::DepthsCountHeld) || Contract.counts_as_waiting(state, instance)
     }
 
+    fn is_paused(&self, state: &State, orchestration: &str) -> bool {
+        self.defect != Some(Defect::SecondPauseReplacesFirst) && Contract.is_paused(state, orchestration)
+    }
+
+    fn remove_pause(&self, state: &mut State, orchestration: &str) -> bool {
+        if self.defect == Some(Defect::ResumeEndsEveryPause) && state.paused.contains_key(orchestration) {
+            state.paused.clear();
+            return true;
+        }
+        Contract.remove_pause(state, orchestration)
+    }
+
     fn delete_hold(&self, state: &mut State, instance: &str) {
         if self.defect != Some(Defect::DeleteKeepsHold) {
             Contract.delete_hold(state, instance);

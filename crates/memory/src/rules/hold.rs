@@ -44,6 +44,16 @@ pub(crate) trait HoldRules {
         !state.holds.contains_key(instance)
     }
 
+    /// An orchestration is paused once: a second pause changes nothing.
+    fn is_paused(&self, state: &State, orchestration: &str) -> bool {
+        state.paused.contains_key(orchestration)
+    }
+
+    /// A resumption removes this orchestration only.
+    fn remove_pause(&self, state: &mut State, orchestration: &str) -> bool {
+        state.paused.remove(orchestration).is_some()
+    }
+
     /// Deletion removes the hold, so that a new instance with the same id is not held.
     fn delete_hold(&self, state: &mut State, instance: &str) {
         state.holds.remove(instance);

@@ -10,6 +10,7 @@ mod leasing_ahead;
 mod messages;
 mod needs_postgres;
 mod observability;
+mod pausing;
 mod processes;
 mod readme;
 mod rolling;

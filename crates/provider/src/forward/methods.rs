@@ -71,6 +71,9 @@ macro_rules! __forward_method {
     (held_instance [held_instance $($rest:ident)*] $target:tt) => {};
     (list_held [list_held $($rest:ident)*] $target:tt) => {};
     (count_held [count_held $($rest:ident)*] $target:tt) => {};
+    (pause_orchestration [pause_orchestration $($rest:ident)*] $target:tt) => {};
+    (resume_orchestration [resume_orchestration $($rest:ident)*] $target:tt) => {};
+    (paused_orchestrations [paused_orchestrations $($rest:ident)*] $target:tt) => {};
     (append_audit [append_audit $($rest:ident)*] $target:tt) => {};
     (audit_page [audit_page $($rest:ident)*] $target:tt) => {};
     (reset_instance [reset_instance $($rest:ident)*] $target:tt) => {};
@@ -464,6 +467,22 @@ macro_rules! __forward_method {
     };
     (count_held [] $target:tt) => {
         $crate::__forward_async!($target ProviderAdmin count_held [] () -> ::std::option::Option<$crate::HeldCounts>);
+    };
+    (pause_orchestration [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin pause_orchestration ['life1 'life2 'life3] (
+            orchestration: &'life1 str,
+            actor: &'life2 str,
+            reason: &'life3 str
+        ) -> $crate::HoldOutcome);
+    };
+    (resume_orchestration [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin resume_orchestration ['life1] (
+            orchestration: &'life1 str
+        ) -> $crate::ReleaseOutcome);
+    };
+    (paused_orchestrations [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin paused_orchestrations [] (
+        ) -> ::std::option::Option<::std::vec::Vec<$crate::PausedOrchestration>>);
     };
     (append_audit [] $target:tt) => {
         $crate::__forward_async!($target ProviderAdmin append_audit ['life1] (

@@ -2,7 +2,7 @@
 
 use super::{Client, ClientError};
 use outlast_model::{AuditEntry, AuditRecord, HeldCounts, HeldInstance, Hold, HoldKind};
-use outlast_provider::{HoldOutcome, InstanceQuery, Interest, ReleaseOutcome};
+use outlast_provider::{HoldOutcome, Interest, ReleaseOutcome};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -12,8 +12,6 @@ const RESUME: &str = "instance.resume";
 const LONGEST_TURN: Duration = Duration::from_secs(60);
 /// The pause between two tries while a turn runs.
 const TRY_AGAIN: Duration = Duration::from_millis(20);
-/// Held instances or instances of one page.
-const PAGE: u32 = 500;
 
 /// Pause and resume, each recorded in the audit of the store. A paused instance keeps its state; its messages wait in their order,
 /// and activities that were scheduled run on. [`Client::cancel_instance`] releases a paused instance, so that it can end.
@@ -35,10 +33,15 @@ impl Client {
         reason: &str,
     ) -> Result<bool, ClientError> {
         let hold = Hold { kind: HoldKind::Paused, actor: actor.to_string(), reason: reason.to_string() };
+        self.hold(instance, &hold).await
+    }
+
+    /// Holds an instance when no turn of it runs, and records it.
+    pub(super) async fn hold(&self, instance: &str, hold: &Hold) -> Result<bool, ClientError> {
         let give_up = Instant::now() + LONGEST_TURN;
         loop {
             let watch = self.store.watch_instance(instance, Interest::Any);
-            match self.admin()?.hold_instance(instance, &hold).await? {
+            match self.admin()?.hold_instance(instance, hold).await? {
                 HoldOutcome::Held => break,
                 HoldOutcome::AlreadyHeld => return Ok(false),
                 HoldOutcome::InTurn { .. } => {
@@ -56,7 +59,7 @@ impl Client {
                 other => return Err(not_held(instance, other)),
             }
         }
-        self.audit(PAUSE, instance, actor, reason).await?;
+        self.audit(PAUSE, instance, &hold.actor, &hold.reason).await?;
         Ok(true)
     }
 
@@ -64,7 +67,31 @@ impl Client {
     ///
     /// Cancellation safety: when the future is dropped, the instance is resumed or not. A resumed instance may lack its record in the
     /// audit.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InvalidInput`] if the instance is held because its orchestration is paused: see
+    /// [`Client::resume_orchestration`].
     pub async fn resume_instance(
+        &self,
+        instance: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Result<bool, ClientError> {
+        let held = self.held_instance(instance).await?;
+        if held.is_some_and(|held| held.hold.kind == HoldKind::OrchestrationPaused)
+            && let Some(orchestration) = self.orchestration_of(instance).await?
+            && self.is_paused(&orchestration).await?
+        {
+            return Err(ClientError::invalid(format!(
+                "instance '{instance}' is held because its orchestration '{orchestration}' is paused: resume the orchestration"
+            )));
+        }
+        self.release(instance, actor, reason).await
+    }
+
+    /// Ends the hold of an instance, and records it.
+    pub(super) async fn release(
         &self,
         instance: &str,
         actor: &str,
@@ -77,64 +104,6 @@ impl Client {
             }
             ReleaseOutcome::NotHeld => Ok(false),
             _ => Err(unsupported()),
-        }
-    }
-
-    /// Pauses the running instances of an orchestration, one after the other; returns how many it paused. Instances that start later
-    /// are not paused.
-    ///
-    /// Cancellation safety: when the future is dropped, some of the instances are paused.
-    pub async fn pause_orchestration(
-        &self,
-        orchestration: &str,
-        actor: &str,
-        reason: &str,
-    ) -> Result<u64, ClientError> {
-        let mut query = InstanceQuery {
-            status: Some("Running".to_string()),
-            orchestration_name: Some(orchestration.to_string()),
-            limit: Some(PAGE),
-            ..InstanceQuery::default()
-        };
-        let mut paused = 0;
-        loop {
-            let page = self.admin()?.query_instances(&query).await?;
-            for info in &page.instances {
-                match self.pause_instance(&info.instance_id, actor, reason).await {
-                    Ok(is_new) => paused += u64::from(is_new),
-                    // It ended, was cancelled or was deleted after the page was read.
-                    Err(ClientError::InstanceNotFound { .. }) => {}
-                    Err(ClientError::InvalidInput { .. }) if self.can_hold().await? => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            match page.next {
-                Some(next) => query.after = Some(next),
-                None => return Ok(paused),
-            }
-        }
-    }
-
-    /// Resumes the paused and parked instances of an orchestration, one after the other; returns how many it resumed.
-    ///
-    /// Cancellation safety: when the future is dropped, some of the instances are resumed.
-    pub async fn resume_orchestration(
-        &self,
-        orchestration: &str,
-        actor: &str,
-        reason: &str,
-    ) -> Result<u64, ClientError> {
-        let (mut resumed, mut after) = (0, None::<String>);
-        loop {
-            let page = self.list_held(after.as_deref(), PAGE as usize).await?;
-            let Some(last) = page.last() else { return Ok(resumed) };
-            after = Some(last.instance_id.clone());
-            for held in &page {
-                let name = self.admin()?.get_instance_info(&held.instance_id).await;
-                if name.is_ok_and(|info| info.orchestration_name == orchestration) {
-                    resumed += u64::from(self.resume_instance(&held.instance_id, actor, reason).await?);
-                }
-            }
         }
     }
 
@@ -183,11 +152,17 @@ impl Client {
         Ok(self.admin()?.append_audit(entry).await?)
     }
 
-    async fn can_hold(&self) -> Result<bool, ClientError> {
+    pub(super) async fn can_hold(&self) -> Result<bool, ClientError> {
         Ok(self.count_held().await?.is_some())
     }
 
-    async fn audit(&self, action: &str, target: &str, actor: &str, reason: &str) -> Result<(), ClientError> {
+    pub(super) async fn audit(
+        &self,
+        action: &str,
+        target: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Result<(), ClientError> {
         let entry = AuditEntry {
             actor: actor.to_string(),
             action: action.to_string(),
@@ -214,6 +189,6 @@ fn not_held(instance: &str, outcome: HoldOutcome) -> ClientError {
     }
 }
 
-fn unsupported() -> ClientError {
+pub(super) fn unsupported() -> ClientError {
     ClientError::invalid("this store cannot hold instances: use a store that can, or cancel the instance")
 }

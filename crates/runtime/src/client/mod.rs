@@ -5,6 +5,7 @@ mod error;
 mod hold;
 mod kv;
 mod manage;
+mod pause;
 mod reset;
 mod send;
 mod start;

@@ -6,6 +6,7 @@
 use super::commit::{CommitSummary, kept, reset_refusals};
 use super::history;
 use super::lease::Kind;
+use super::paused::Standing;
 use super::skip::Skip;
 use super::turn::{Keep, Turn, TurnDecision};
 use super::warm::Position;
@@ -55,7 +56,8 @@ pub(crate) fn register(store: StoreId, core: &Arc<Core>) {
     runtimes.push((store, Arc::downgrade(core)));
 }
 
-/// Stores the start of a root instance, together with its first turn if a runtime of this process can run the turn now.
+/// Stores the start of a root instance, together with its first turn if a runtime of this process can run the turn now. The
+/// instance of a paused orchestration is held when its start is fetched.
 pub(crate) async fn start(
     store: &Arc<dyn Provider>,
     store_id: StoreId,
@@ -65,7 +67,15 @@ pub(crate) async fn start(
         let runtimes = runtimes();
         runtimes.iter().filter(|(id, _)| *id == store_id).filter_map(|(_, core)| core.upgrade()).collect()
     };
-    match cores.iter().find_map(|core| FirstTurn::run(core, &start)) {
+    let mut runs = Vec::new();
+    if let WorkItem::StartOrchestration { orchestration, .. } = &start {
+        for core in &cores {
+            if core.paused.standing(core, orchestration).await == Standing::Runs {
+                runs.push(core);
+            }
+        }
+    }
+    match runs.into_iter().find_map(|core| FirstTurn::run(core, &start)) {
         Some(turn) => turn.commit(store, start).await,
         None => store.enqueue_for_orchestrator(start, None).await,
     }

@@ -13,6 +13,7 @@ mod history;
 pub(crate) mod lease;
 mod noted;
 pub(crate) mod park;
+pub(crate) mod paused;
 pub(crate) mod permits;
 pub(crate) mod retries;
 pub(crate) mod run_ahead;

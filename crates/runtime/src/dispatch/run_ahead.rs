@@ -36,7 +36,8 @@ pub(super) struct RunAhead<'a> {
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
 /// Runs the turn that follows from the outcomes of activities. `None` if the instance is in backoff, its execution is not warm, the
-/// execution waits for other activities than these or for a child, or as many turns run as `orchestration_concurrency` says.
+/// execution waits for other activities than these or for a child, its orchestration is paused, or as many turns run as
+/// `orchestration_concurrency` says.
 pub(super) async fn run<'a>(
     core: &'a Core,
     lease: &Lease,
@@ -49,15 +50,17 @@ pub(super) async fn run<'a>(
     if core.options.orchestration_concurrency == 0 || !core.run_ahead_backoff.may_run_ahead(instance) {
         return None;
     }
+    let paused = core.paused.current(core).await.ok()?;
     // Waits before it takes the permit: other turns can run meanwhile.
     core.warm.wait_for_commit(instance).await?;
     let permit = core.permits(Kind::Turn).take(worker);
     let permit = tokio::time::timeout(LONGEST_WAIT, permit).await.ok()??;
-    let waits_only_for_these = |execution: &Execution| {
+    let may_run_ahead = |execution: &Execution| {
         execution.execution_id() == execution_id
             && execution.waits_for_activities().is_some_and(|open| *open == ids)
+            && !paused.contains_key(execution.orchestration_name())
     };
-    let (mut execution, announced) = core.warm.take_if(instance, waits_only_for_these).await?;
+    let (mut execution, announced) = core.warm.take_if(instance, may_run_ahead).await?;
     let after_event_id = execution.last_event_id();
     let entropy = &core.options.entropy;
     let input = TurnInput {

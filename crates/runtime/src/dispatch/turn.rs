@@ -4,6 +4,7 @@ use super::commit::Committing;
 use super::history::{self, InstanceState, LoadError};
 use super::lease::{Kind, Lease};
 use super::park;
+use super::paused;
 use super::slot::{Fetched, Queue, hand_off};
 use super::start::Started;
 use super::undecodable;
@@ -69,6 +70,7 @@ impl Queue for TurnQueue {
 
     async fn process(&self, core: &Arc<Core>, mut fetched: FetchedTurn, lease: Lease, started: Started<'_>) {
         let since = Stopwatch::start();
+        let Some(lease) = paused::or_hold(core, &fetched, lease).await else { return };
         let instance: Arc<str> = fetched.item.instance.as_str().into();
         #[cfg(feature = "test-hooks")]
         if let Some(delay) = crate::test_hooks::get_orch_processing_delay(&instance) {

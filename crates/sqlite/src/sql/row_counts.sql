@@ -9,5 +9,6 @@ UNION ALL SELECT 'kv_delta', count(*) FROM kv_delta
 UNION ALL SELECT 'kv_store', count(*) FROM kv_store
 UNION ALL SELECT 'message_texts', count(*) FROM message_texts
 UNION ALL SELECT 'orchestrator_queue', count(*) FROM orchestrator_queue
+UNION ALL SELECT 'paused_orchestrations', count(*) FROM paused_orchestrations
 UNION ALL SELECT 'sessions', count(*) FROM sessions
 UNION ALL SELECT 'worker_queue', count(*) FROM worker_queue

@@ -81,6 +81,8 @@ const HOLDS_BY_OPERATORS: &[&str] = &[
     "a_deleted_instance_is_not_held",
     "held_messages_are_counted_apart",
     "instances_are_held_once_and_listed",
+    "orchestrations_are_paused_once_and_listed",
+    "a_resumption_ends_one_pause",
     "the_audit_keeps_its_records",
 ];
 

@@ -26,7 +26,13 @@ pub(super) fn change() -> impl Strategy<Value = Op> {
         1 => (id(), any::<bool>()).prop_map(|(id, force)| Op::Delete { id, force }),
         1 => (vec(id(), 0..4), any::<bool>()).prop_map(|(ids, force)| Op::DeleteAtomic { ids, force }),
         2 => bulk().prop_map(Op::DeleteBulk),
+        1 => orchestration().prop_map(Op::PauseOrchestration),
+        1 => orchestration().prop_map(Op::ResumeOrchestration),
     ]
+}
+
+fn orchestration() -> impl Strategy<Value = &'static str> {
+    select(&["Flow", "Other", "ключ"][..])
 }
 
 fn status() -> impl Strategy<Value = &'static str> {
@@ -65,6 +71,7 @@ pub(super) fn read() -> impl Strategy<Value = Read> {
         (0_usize..4).prop_map(Read::DeadLetters),
         known().prop_map(Read::Held),
         Just(Read::HeldCounts),
+        Just(Read::PausedOrchestrations),
     ]
 }
 

@@ -2,4 +2,5 @@
 
 mod eager_start;
 mod leasing_ahead;
+mod pausing;
 mod rolling;

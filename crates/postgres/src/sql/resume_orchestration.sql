@@ -1,0 +1,1 @@
+DELETE FROM {schema}.paused_orchestrations WHERE orchestration = $1 RETURNING true

@@ -1,0 +1,1 @@
+DELETE FROM paused_orchestrations WHERE orchestration = ?1
