@@ -17,18 +17,18 @@ pub(super) async fn check(
     let seen = file.examine(overdue_ms).await.map_err(failed)?;
     let mut settings = Check::fine("settings", "journal_mode is wal, auto_vacuum is incremental");
     if seen.journal_mode != "wal" {
-        settings.find(format!(
+        settings.found(format!(
             "journal_mode is {}, not wal: readers and writers block each other until a process of Outlast opens the file again",
             seen.journal_mode
         ));
     }
     if seen.auto_vacuum != 2 {
-        settings.find("auto_vacuum is not incremental: the file does not shrink when instances are deleted");
+        settings.found("auto_vacuum is not incremental: the file does not shrink when instances are deleted");
     }
     let mut leases = Check::fine("leases", "none has ended without a commit");
     for (count, things) in [(seen.ended_turn_leases, "turn"), (seen.ended_activity_leases, "activity")] {
         if count > 0 {
-            leases.find(format!(
+            leases.found(format!(
                 "the leases of {count} {things} deliveries have ended without a commit, and no process has taken them over: does a \
                  process run?"
             ));
@@ -36,7 +36,7 @@ pub(super) async fn check(
     }
     let mut turns = Check::fine("turns", "none is overdue");
     if seen.overdue_turns > 0 {
-        turns.find(format!(
+        turns.found(format!(
             "messages of {} instances are due since {} or longer, and no process takes them: does a process run?",
             seen.overdue_turns,
             outlast::lens::span(overdue_ms)
@@ -51,7 +51,7 @@ pub(super) async fn check(
         }
     } else {
         for (table, count) in seen.orphans.into_iter().filter(|(_, count)| *count > 0) {
-            orphans.find(format!("{count} rows of table {table} belong to no instance: --fix removes them"));
+            orphans.found(format!("{count} rows of table {table} belong to no instance: --fix removes them"));
         }
     }
     let schema = Check::fine("schema", "is the one of this command");
@@ -65,7 +65,7 @@ fn disk(path: Option<&Path>, bytes: u64, min_free_mb: u64) -> Result<Check, Fail
     };
     let mut check = Check::fine("disk", format!("{size}, and its disk {} MB free", free / MB));
     if free / MB < min_free_mb {
-        check.find(format!("{size}, and its disk only {} MB free", free / MB));
+        check.found(format!("{size}, and its disk only {} MB free", free / MB));
     }
     Ok(check)
 }

@@ -119,14 +119,14 @@ impl Findings {
         let mut stuck = Check::fine("stuck", scope);
         for (check, found) in [(&mut operations, self.operations), (&mut stuck, self.stuck)] {
             for diagnosis in found {
-                check.find_in(diagnosis.instance(), diagnosis.sentence());
+                check.found_in(diagnosis.instance(), diagnosis.sentence());
                 check.mended_by(diagnosis.remedy());
             }
         }
         let mut versions = Check::fine("versions", scope);
         for ((name, version), unserved) in self.turns {
             let says = unserved.says("turns");
-            versions.find_in(
+            versions.found_in(
                 &unserved.instance,
                 format!(
                     "{says}: does a process run that registers orchestration '{name}' version {version}?"
@@ -137,7 +137,7 @@ impl Findings {
         for ((name, tag), unserved) in self.activities {
             let says = unserved.says("activities");
             let tag = tag.map(|tag| format!(" and takes tag '{tag}'")).unwrap_or_default();
-            activities.find_in(
+            activities.found_in(
                 &unserved.instance,
                 format!("{says}: does a process run that registers activity '{name}'{tag}?"),
             );

@@ -100,12 +100,12 @@ async fn clocks(client: &Client, newest: Option<(String, u64)>) -> Result<Check,
     let here_ms = SystemClock.now_ms();
     if let Some(now_ms) = now_ms.filter(|now_ms| now_ms.abs_diff(here_ms) > SKEW_MS) {
         let by = outlast::lens::span(now_ms.abs_diff(here_ms));
-        check.find(format!("the clock of the store differs by {by} from the clock of this machine"));
+        check.found(format!("the clock of the store differs by {by} from the clock of this machine"));
     }
     let now_ms = now_ms.unwrap_or(here_ms);
     if let Some((instance, at_ms)) = newest.filter(|(_, at_ms)| *at_ms > now_ms + SKEW_MS) {
         let by = outlast::lens::span(at_ms - now_ms);
-        check.find_in(
+        check.found_in(
             &instance,
             format!("instance '{instance}' was updated {by} in the future: the clock of a machine that runs turns is ahead"),
         );
@@ -123,7 +123,7 @@ async fn dead_letters(client: &Client) -> Result<Check, Failure> {
             count => format!("{count} dead letters are kept"),
         };
         let of = newest.instance_id.as_deref().map(|id| format!(" of instance '{id}'")).unwrap_or_default();
-        check.find(format!(
+        check.found(format!(
             "{count}; the newest{of} was set aside at {} (UTC)",
             outlast::lens::moment(newest.dead_at)
         ));

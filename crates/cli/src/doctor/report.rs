@@ -35,11 +35,11 @@ impl Check {
         Self { check, says: says.into(), findings: Vec::new(), fixed: 0 }
     }
 
-    pub(super) fn find(&mut self, sentence: impl Into<String>) {
+    pub(super) fn found(&mut self, sentence: impl Into<String>) {
         self.findings.push(Finding { instance: None, sentence: sentence.into(), command: None });
     }
 
-    pub(super) fn find_in(&mut self, instance: &str, sentence: impl Into<String>) {
+    pub(super) fn found_in(&mut self, instance: &str, sentence: impl Into<String>) {
         let instance = Some(instance.to_string());
         self.findings.push(Finding { instance, sentence: sentence.into(), command: None });
     }

@@ -60,6 +60,18 @@ mod needs_postgres {
         let shown = ask(&url, &schema, &["show", "hello-1", "-o", "json"]).json();
         assert_eq!((&shown["status"], &shown["kv"]["colour"]), (&"Completed".into(), &"blue".into()));
         assert!(ask(&url, &schema, &["history", "hello-1"]).fine().contains("OrchestrationCompleted"));
+        let whole = |args: &[&str]| {
+            let mut command = outlast(args);
+            said(command.args(["--schema", &schema]).env("OUTLAST_STORE", &url).output().unwrap())
+        };
+        let checked = whole(&["doctor"]).fine();
+        assert!(
+            checked.contains("ok       clocks") && checked.contains("No findings in schema"),
+            "{checked}"
+        );
+        assert_eq!(whole(&["doctor", "--fix"]).code, Some(2), "only SQLite files have orphans");
+        assert!(whole(&["queue", "depths"]).fine().contains("activities  0"));
+        assert!(ask(&url, &schema, &["wait", "hello-1"]).fine().contains("'hello-1' completed"));
         ask(&url, &schema, &["cancel", "parked-1", "--reason", "enough"]).fine();
         let program = program(&schema).await;
         let ended = program.client.wait_for_orchestration("parked-1", LONG).await.unwrap();
