@@ -210,7 +210,7 @@ async fn an_orchestration_is_paused_listed_and_resumed() {
     assert!(out.starts_with("Orchestration 'Parked' is paused, with 1 running instance."), "{out}");
     program.client.start_orchestration("later", "Parked", "").await.unwrap();
     while program.client.held_instance("later").await.unwrap().is_none() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::task::yield_now().await;
     }
     let listed = ask_type(&["list", "-o", "json"]).json();
     let paused = &listed["orchestrations"][0];

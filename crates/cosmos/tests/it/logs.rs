@@ -10,7 +10,8 @@ use outlast_provider::{
 };
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Dispatch, Event as Line, Metadata, Subscriber};

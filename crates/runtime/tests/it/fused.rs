@@ -99,7 +99,7 @@ async fn start(store: &Arc<Counted>) -> (Arc<Runtime>, Client) {
     let sleeps = |_: ActivityContext, ms: String| async move {
         let ms: u64 = ms.parse().unwrap();
         if ms > 0 {
-            tokio::time::sleep(Duration::from_millis(ms)).await;
+            tokio::time::sleep_until(Instant::now() + Duration::from_millis(ms)).await;
         }
         Ok("done".to_string())
     };
