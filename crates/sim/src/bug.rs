@@ -81,6 +81,8 @@ pub const BUGS: &[Bug] = &[
     Bug::Store(Defect::TimerVisibleAtOnce),
     Bug::Store(Defect::StartTurnIgnoresMessages),
     Bug::Store(Defect::RefusedStartKeepsTurn),
+    Bug::Store(Defect::ResetKeepsKeys),
+    Bug::Store(Defect::ResetIgnoresTurn),
 ];
 
 impl Bug {

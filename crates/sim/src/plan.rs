@@ -58,6 +58,8 @@ pub(crate) struct Plan {
     /// Whether most roots are started by local clients. Such a client starts an instance with its first turn where it can.
     pub(crate) has_local_clients: bool,
     pub(crate) roots: Vec<Root>,
+    /// When an operator pauses all orchestrations, and for how long.
+    pub(crate) pause: Option<(u64, u64)>,
     /// In a sweep: the one fault of this run, in place of all other faults.
     pub(crate) probe: Option<Arc<SweepProbe>>,
 }
@@ -131,8 +133,17 @@ impl Plan {
             stray_times_ms: (0..rng.below(3)).map(|_| rng.below(safety_ms)).collect(),
             has_local_clients,
             roots: (0..rng.between(3, 6)).map(|nth| root(&mut rng, nth, safety_ms)).collect(),
+            pause: None,
             probe: None,
         };
+        // Streams of their own, so that other seeds keep their worlds.
+        let mut operator = Rng::stream(seed, "operator");
+        if operator.per_mille(200) {
+            plan.roots.extend(program::branch::roots(&mut operator, safety_ms));
+        }
+        if operator.per_mille(100) {
+            plan.pause = Some((operator.below(safety_ms), operator.below(8_000)));
+        }
         if has_local_clients {
             for root in plan.roots.iter_mut().filter(|_| local.per_mille(500)) {
                 root.start_twice();
@@ -187,6 +198,16 @@ impl Plan {
             if self.has_local_clients { " of local clients" } else { "" },
             self.max_attempts
         )
+    }
+
+    /// The instance whose events an operator may copy into this one; `None` for instances that are neither reset nor forks.
+    pub(crate) fn source_of(&self, instance: &str) -> Option<&str> {
+        let branches = |root| -> Option<&str> {
+            let root: &Root = root;
+            let mut all = root.actions.iter().filter_map(|(_, action)| action.branches(root));
+            all.find(|(_, target)| *target == instance).map(|(source, _)| source)
+        };
+        self.roots.iter().find_map(branches)
     }
 
     /// Whether crashes can poison an instance or an activity of this world.

@@ -50,6 +50,7 @@ pub(super) fn run_script(
         stray_times_ms: Vec::new(),
         has_local_clients: false,
         roots: vec![script.root.clone()],
+        pause: None,
         probe: Some(Arc::clone(&probe)),
     };
     let outcome = world::run_plan(plan, settings);
