@@ -1,6 +1,7 @@
 //! Calls that the store accepted. Their contents must therefore be stored.
 
 use crate::leases::Leases;
+use crate::program::action::Copied;
 use outlast_model::WorkItem;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +21,8 @@ pub(crate) struct Accepted {
     pub(crate) results: BTreeMap<ActivityKey, WorkItem>,
     /// Turns that were fetched and neither committed nor abandoned, by lock token.
     pub(crate) turns: BTreeMap<String, Turn>,
+    /// Resets and forks that were answered.
+    pub(crate) copied: Vec<Copied>,
     pub(crate) leases: Leases,
 }
 

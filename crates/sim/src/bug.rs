@@ -82,6 +82,8 @@ pub const BUGS: &[Bug] = &[
     Bug::Store(Defect::FusedQueuesToo),
     Bug::Store(Defect::StartTurnIgnoresMessages),
     Bug::Store(Defect::RefusedStartKeepsTurn),
+    Bug::Store(Defect::ResetKeepsKeys),
+    Bug::Store(Defect::ResetIgnoresTurn),
 ];
 
 impl Bug {

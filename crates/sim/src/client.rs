@@ -74,6 +74,25 @@ pub(crate) async fn poll_statuses(shared: Arc<Shared>) {
     }
 }
 
+/// Pauses the orchestrations of all programs for some time, and resumes them.
+pub(crate) async fn pause_orchestrations(shared: Arc<Shared>, at: u64, ms: u64) {
+    let driver = Driver { client: client(&shared), shared };
+    driver.sleep_until(at).await;
+    for orchestration in program::ORCHESTRATIONS {
+        while driver.client.pause_orchestration(orchestration, "sim", "").await.is_err() {
+            driver.pause().await;
+        }
+    }
+    driver.shared.note("WORLD", "all orchestrations are paused");
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+    driver.shared.note("WORLD", "all orchestrations are resumed");
+    for orchestration in program::ORCHESTRATIONS {
+        while driver.client.resume_orchestration(orchestration, "sim", "").await.is_err() {
+            driver.pause().await;
+        }
+    }
+}
+
 struct Driver {
     shared: Arc<Shared>,
     client: Client,
@@ -102,7 +121,14 @@ impl Driver {
     async fn read_status(&self, instance: &str) {
         let floor = self.shared.client_answers().latest(instance);
         if let Ok(status) = self.client.get_orchestration_status(instance).await {
-            let checked = self.shared.client_answers().answered(instance, &floor, status);
+            self.answered(instance, &floor, status);
+        }
+    }
+
+    /// Checks an answer against the latest one. A reset makes an instance run again that has ended.
+    fn answered(&self, instance: &str, floor: &OrchestrationStatus, status: OrchestrationStatus) {
+        if self.shared.plan.source_of(instance).is_none() {
+            let checked = self.shared.client_answers().answered(instance, floor, status);
             self.shared.require(checked);
         }
     }
@@ -111,8 +137,7 @@ impl Driver {
         loop {
             let floor = self.shared.client_answers().latest(instance);
             if let Ok(status) = self.client.wait_for_orchestration(instance, Duration::from_secs(5)).await {
-                let checked = self.shared.client_answers().answered(instance, &floor, status.clone());
-                self.shared.require(checked);
+                self.answered(instance, &floor, status.clone());
                 return status;
             }
             self.pause().await;
@@ -132,9 +157,16 @@ impl Driver {
                 },
             }
         };
-        if result == ActionResult::StartedInstance {
-            let started = self.shared.client_answers().claimed_start(&root.instance);
-            self.shared.require(started);
+        match result {
+            ActionResult::Done => {}
+            ActionResult::StartedInstance => {
+                let started = self.shared.client_answers().claimed_start(&root.instance);
+                self.shared.require(started);
+            }
+            ActionResult::Copied(copied) => {
+                self.shared.tally().resets += 1;
+                self.shared.accepted().copied.push(copied);
+            }
         }
         Ok(())
     }

@@ -11,9 +11,9 @@ use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
     FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, LeasedOutcome, LoadedTurn,
-    OrchestrationItem, Provider, ProviderAdmin, ProviderError, ReleaseOutcome, ScheduledActivityIdentifier,
-    SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest,
-    WorkRequest, forward_provider,
+    OrchestrationItem, PausedOrchestration, Provider, ProviderAdmin, ProviderError, ReleaseOutcome,
+    ResetOutcome, ResetPlan, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest,
+    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use outlast_sqlite::SqliteProvider;
 use std::collections::{BTreeMap, HashMap};
@@ -432,7 +432,47 @@ fn sorted(values: HashMap<String, String>) -> BTreeMap<String, String> {
 /// Calls that change messages are mirrored; the world makes no other management call that changes rows.
 #[async_trait]
 impl ProviderAdmin for Mirror {
-    forward_provider!(ProviderAdmin, |this| this.store, except(hold_instance, release_instance));
+    forward_provider!(
+        ProviderAdmin,
+        |this| this.store,
+        except(
+            hold_instance,
+            release_instance,
+            pause_orchestration,
+            resume_orchestration,
+            paused_orchestrations,
+            reset_instance,
+        )
+    );
+
+    async fn pause_orchestration(
+        &self,
+        orchestration: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Answer<HoldOutcome> {
+        let found = self.store.pause_orchestration(orchestration, actor, reason).await;
+        let expected = self.model.pause_orchestration(orchestration, actor, reason).await;
+        self.same("pause_orchestration", found, &expected)
+    }
+
+    async fn resume_orchestration(&self, orchestration: &str) -> Answer<ReleaseOutcome> {
+        let found = self.store.resume_orchestration(orchestration).await;
+        let expected = self.model.resume_orchestration(orchestration).await;
+        self.same("resume_orchestration", found, &expected)
+    }
+
+    async fn paused_orchestrations(&self) -> Answer<Option<Vec<PausedOrchestration>>> {
+        let found = self.store.paused_orchestrations().await;
+        let expected = self.model.paused_orchestrations().await;
+        self.same("paused_orchestrations", found, &expected)
+    }
+
+    async fn reset_instance(&self, plan: &ResetPlan) -> Answer<ResetOutcome> {
+        let found = self.store.reset_instance(plan).await;
+        let expected = self.model.reset_instance(plan).await;
+        self.same("reset_instance", found, &expected)
+    }
 
     async fn hold_instance(&self, instance: &str, hold: &Hold) -> Answer<HoldOutcome> {
         let found = self.store.hold_instance(instance, hold).await;

@@ -60,6 +60,8 @@ pub(crate) struct Plan {
     /// Whether activities take no time, and nodes have workers for all activities of a fan-out: their outcomes return together.
     pub(crate) has_quick_work: bool,
     pub(crate) roots: Vec<Root>,
+    /// When an operator pauses all orchestrations, and for how long.
+    pub(crate) pause: Option<(u64, u64)>,
     /// In a sweep: the one fault of this run, in place of all other faults.
     pub(crate) probe: Option<Arc<SweepProbe>>,
 }
@@ -136,12 +138,21 @@ impl Plan {
             has_local_clients,
             has_quick_work,
             roots: (0..rng.between(3, 6)).map(|nth| root(&mut rng, nth, safety_ms)).collect(),
+            pause: None,
             probe: None,
         };
         if has_quick_work {
             // Outcomes gather if one node has all activities of an instance.
             plan.nodes = if quick.per_mille(500) { 1 } else { plan.nodes };
             plan.latency_ms = 0;
+        }
+        // Streams of their own, so that other seeds keep their worlds.
+        let mut operator = Rng::stream(seed, "operator");
+        if operator.per_mille(200) {
+            plan.roots.extend(program::branch::roots(&mut operator, safety_ms));
+        }
+        if operator.per_mille(100) {
+            plan.pause = Some((operator.below(safety_ms), operator.below(8_000)));
         }
         if has_local_clients {
             for root in plan.roots.iter_mut().filter(|_| local.per_mille(500)) {
@@ -202,6 +213,16 @@ impl Plan {
             },
             self.max_attempts
         )
+    }
+
+    /// The instance whose events an operator may copy into this one; `None` for instances that are neither reset nor forks.
+    pub(crate) fn source_of(&self, instance: &str) -> Option<&str> {
+        let branches = |root| -> Option<&str> {
+            let root: &Root = root;
+            let mut all = root.actions.iter().filter_map(|(_, action)| action.branches(root));
+            all.find(|(_, target)| *target == instance).map(|(source, _)| source)
+        };
+        self.roots.iter().find_map(branches)
     }
 
     /// Whether crashes can poison an instance or an activity of this world.

@@ -25,6 +25,8 @@ pub struct Tally {
     pub instances: u64,
     /// Messages that are left for instances that were never started.
     pub orphans: u64,
+    /// Resets and forks.
+    pub resets: u64,
     /// Virtual time.
     pub virtual_ms: u64,
 }
@@ -108,6 +110,7 @@ impl Tally {
         self.replays += other.replays;
         self.instances += other.instances;
         self.orphans += other.orphans;
+        self.resets += other.resets;
         self.virtual_ms += other.virtual_ms;
     }
 

@@ -124,6 +124,9 @@ impl World {
                 nodes.spawn(client::poll_statuses(Arc::clone(&shared)));
             }
         }
+        if let Some((at, ms)) = shared.plan.pause {
+            nodes.spawn(client::pause_orchestrations(Arc::clone(&shared), at, ms));
+        }
         for (nth, at) in shared.plan.stray_times_ms.iter().enumerate() {
             nodes.spawn(client::send_to_missing_instance(Arc::clone(&shared), nth, *at));
         }
@@ -163,6 +166,7 @@ impl World {
         for (root, status) in &statuses {
             check::ending::outcome(&shared, root, status)?;
             check::ending::detached(&shared, &snapshot, root)?;
+            check::ending::forked(&shared, &snapshot, root)?;
         }
         if let Some(probe) = &shared.plan.probe {
             sweep::record_endings(probe, &snapshot);

@@ -6,8 +6,8 @@ use super::subject::Stored;
 use outlast_provider::model::{Event, WorkItem};
 use outlast_provider::{
     FetchedTurn, FetchedWork, Hold, HoldKind, HoldOutcome, InstanceTree, KvEntry, LeasedOutcome,
-    OrchestrationItem, Provider, ProviderAdmin, ProviderError, SessionFetchConfig, StartPolicy, StartRequest,
-    TurnAhead, TurnCommit, TurnRequest, WorkRequest,
+    OrchestrationItem, Provider, ProviderAdmin, ProviderError, ResetOutcome, ResetPlan, SessionFetchConfig,
+    StartPolicy, StartRequest, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
@@ -24,6 +24,8 @@ pub(super) struct Target {
     pub(super) work: Option<WorkItem>,
     /// For a call with several leases: the token and the activity of each.
     pub(super) all: Vec<(String, Option<WorkItem>)>,
+    /// The plan of a reset.
+    pub(super) plan: Option<ResetPlan>,
 }
 
 /// An answer, in a form that can be compared, and the leases that came with it.
@@ -92,6 +94,13 @@ pub(super) async fn apply(op: &Op, at: CallTime, target: &Target, store: &dyn Pr
         Op::HoldTurn { .. } => store.hold_turn(token, &hold()).await.map(outcome),
         Op::Hold(id) => admin.hold_instance(id, &hold()).await.map(outcome),
         Op::Release(id) => admin.release_instance(id).await.map(shown),
+        Op::Reset(_) => match &target.plan {
+            Some(plan) => admin.reset_instance(plan).await.map(|outcome| match outcome {
+                ResetOutcome::InTurn { .. } => shown("InTurn"),
+                other => shown(other),
+            }),
+            None => Ok(Answer::default()),
+        },
         Op::PauseOrchestration(name) => {
             let actor = format!("{} ß", at.step);
             admin.pause_orchestration(name, &actor, "grün").await.map(outcome)
@@ -359,6 +368,10 @@ async fn read(read: &Read, at: CallTime, store: &dyn Provider, admin: &dyn Provi
             admin.list_held(None, 2).await?,
             admin.list_held(Some("a"), 9).await?,
         ))),
+        Read::Audit(limit) => {
+            let page = admin.audit_page(None, *limit).await?.unwrap_or_default();
+            Ok(shown(page.into_iter().map(|record| (record.at_ms, record.entry)).collect::<Vec<_>>()))
+        }
         Read::PausedOrchestrations => admin.paused_orchestrations().await.map(shown),
     }
 }

@@ -19,16 +19,21 @@ fn is_malformed(op: &Op) -> bool {
         Op::AckAhead { completion: Completion::Other(_), .. } => true,
         // Tokens that were never returned stand for an instance and an activity that the call makes up.
         Op::AckFused { .. } => true,
+        Op::Reset(branch) => is_malformed_turn(&branch.turn),
         Op::AckTurn { turn, .. } | Op::AckAhead { turn, .. } | Op::StartAhead { turn, .. } => {
-            let is_activity = |message: &Message| matches!(message, Message::Activity { .. });
-            let odd = |id: &EventId| matches!(id, EventId::Zero | EventId::Repeat);
-            turn.events.iter().any(|(id, _)| odd(id))
-                || turn.work.iter().any(|item| !is_activity(item) || item.has_invalid_instance())
-                || turn.messages.iter().any(|item| is_activity(item) || item.has_invalid_instance())
+            is_malformed_turn(turn)
         }
         Op::AckWork { completion: Some(Completion::Other(_)), .. } | Op::Read(Read::BogusPage(_)) => true,
         _ => false,
     }
+}
+
+fn is_malformed_turn(turn: &Turn) -> bool {
+    let is_activity = |message: &Message| matches!(message, Message::Activity { .. });
+    let odd = |id: &EventId| matches!(id, EventId::Zero | EventId::Repeat);
+    turn.events.iter().any(|(id, _)| odd(id))
+        || turn.work.iter().any(|item| !is_activity(item) || item.has_invalid_instance())
+        || turn.messages.iter().any(|item| is_activity(item) || item.has_invalid_instance())
 }
 
 /// The texts that section 3 of the contract names.

@@ -135,6 +135,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => turn_token().prop_map(|token| Op::HoldTurn { token }),
         3 => id().prop_map(Op::Hold),
         5 => id().prop_map(Op::Release),
+        5 => branch().prop_map(Op::Reset),
         2 => append(),
         5 => activity().prop_map(Op::EnqueueWork),
         14 => fetch_activity(),
@@ -338,6 +339,35 @@ fn execution() -> impl Strategy<Value = Execution> {
         4 => Just(Execution::Next),
         1 => (1_u64..4).prop_map(Execution::Number),
     ]
+}
+
+/// Mostly of an instance that exists, and up to date.
+fn branch() -> impl Strategy<Value = Branch> {
+    let target = weighted(0.35, id());
+    let late_by = prop_oneof![10 => Just(0), 1 => Just(1)];
+    let keys = vec((select(&["k", "ключ", ""][..]), select(&["9", ""][..])), 0..3);
+    let status = select(&[None, Some("half"), Some("")][..]);
+    let first = vec(select(&[0, 1, 2][..]), 0..3);
+    (id(), target, 0_usize..5, late_by, keys, status, first, turn()).prop_map(
+        |(of, target, keep, late_by, keys, custom_status, first, turn)| {
+            let target = target.unwrap_or(of);
+            let message = |kind| match kind {
+                0 => Message::Queue(target),
+                1 => Message::External(target),
+                _ => Message::Completed(target, 2),
+            };
+            let turn = Turn {
+                events: vec![],
+                status: None,
+                output: None,
+                name: Some("Flow"),
+                version: Some("1"),
+                ..turn
+            };
+            let first = first.into_iter().map(message).collect();
+            Branch { of, target, keep, late_by, keys, custom_status, first, turn }
+        },
+    )
 }
 
 fn ack_turn() -> impl Strategy<Value = Op> {

@@ -17,6 +17,7 @@ mod leases;
 mod ops;
 mod pair;
 mod regressions;
+mod reset;
 mod sequence;
 mod stories;
 mod subject;

@@ -1,6 +1,7 @@
 //! The operations of a sequence. Values are small and literal, so that a printed sequence can be read, and pasted into
 //! `regressions.rs` with few changes.
 
+pub(super) use super::reset::Branch;
 pub(super) use super::turn::*;
 
 /// An instance.
@@ -71,6 +72,8 @@ pub(super) enum Op {
     },
     Hold(Id),
     Release(Id),
+    /// A reset, or a fork.
+    Reset(Branch),
     PauseOrchestration(&'static str),
     ResumeOrchestration(&'static str),
     Append {
@@ -177,6 +180,8 @@ pub(super) enum Read {
     Held(Id),
     HeldCounts,
     PausedOrchestrations,
+    /// The newest records.
+    Audit(usize),
 }
 
 /// Which stored texts of an instance become unreadable.
@@ -258,6 +263,7 @@ pub(super) fn sweep() -> Vec<Op> {
         Read::InstancesByStatus("Running"),
         Read::HeldCounts,
         Read::PausedOrchestrations,
+        Read::Audit(100),
     ];
     for id in INSTANCES {
         reads.extend([

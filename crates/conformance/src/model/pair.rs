@@ -7,7 +7,8 @@ use super::ops::*;
 use super::subject::{Hand, Subject};
 use outlast_memory::MemoryProvider;
 use outlast_provider::model::WorkItem;
-use outlast_provider::{Clock, Provider};
+use outlast_provider::{AuditEntry, Clock, Provider, ResetOutcome, ResetPlan, TurnCommit};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A lease of both stores: the tokens of the specification and of the subject.
@@ -26,8 +27,10 @@ pub(super) struct Pair<'a> {
     subject: &'a mut dyn Subject,
     turns: Vec<Lease>,
     work: Vec<Lease>,
-    /// Whether the subject can hold instances.
+    /// Whether the subject can hold instances and keeps an audit.
     holds: bool,
+    /// Whether the subject can reset instances.
+    resets: bool,
 }
 
 fn is_about_holds(op: &Op) -> bool {
@@ -38,8 +41,25 @@ fn is_about_holds(op: &Op) -> bool {
             | Op::Release(_)
             | Op::PauseOrchestration(_)
             | Op::ResumeOrchestration(_)
-            | Op::Read(Read::Held(_) | Read::HeldCounts | Read::PausedOrchestrations)
+            | Op::Read(Read::Held(_) | Read::HeldCounts | Read::PausedOrchestrations | Read::Audit(_))
     )
+}
+
+/// The plan of a reset of an instance that does not exist.
+fn of_nothing() -> ResetPlan {
+    ResetPlan {
+        source: "nobody".to_string(),
+        execution_id: 1,
+        last_event_id: 1,
+        target: "nobody".to_string(),
+        end: None,
+        begin: TurnCommit { execution_id: 2, ..TurnCommit::default() },
+        first_messages: Vec::new(),
+        first_available_ms: 0,
+        keys: BTreeMap::new(),
+        custom_status: None,
+        audit: AuditEntry::default(),
+    }
 }
 
 impl<'a> Pair<'a> {
@@ -50,7 +70,8 @@ impl<'a> Pair<'a> {
             .with_message_bound(subject.message_bound());
         let admin = subject.provider().as_management_capability().expect("both stores can be managed");
         let holds = admin.count_held().await.is_ok_and(|counts| counts.is_some());
-        let mut pair = Self { clock, memory, subject, turns: Vec::new(), work: Vec::new(), holds };
+        let resets = holds && admin.reset_instance(&of_nothing()).await == Ok(ResetOutcome::NotFound);
+        let mut pair = Self { clock, memory, subject, turns: Vec::new(), work: Vec::new(), holds, resets };
         pair.set_time(1_000_000).await;
         pair
     }
@@ -73,6 +94,7 @@ impl<'a> Pair<'a> {
         let is_supported = match op {
             Op::StartAhead { .. } => self.subject.starts_with_turn(),
             Op::AckFused { .. } => self.subject.provider().fuses_outcomes(),
+            Op::Reset(_) => self.resets,
             op => self.holds || !is_about_holds(op),
         };
         if !is_supported {
@@ -80,7 +102,7 @@ impl<'a> Pair<'a> {
         }
         self.around(op).await;
         let at = CallTime { now: self.clock.now_ms(), step };
-        let [by_memory, by_subject] = self.targets(op).await;
+        let [by_memory, by_subject] = self.targets(op, at).await;
         let provider = self.subject.provider();
         let expected = apply(op, at, &by_memory, &self.memory as &dyn Provider).await;
         let found = apply(op, at, &by_subject, provider).await;
@@ -114,7 +136,7 @@ impl<'a> Pair<'a> {
     }
 
     /// The target of a call, for each store.
-    async fn targets(&self, op: &Op) -> [Target; 2] {
+    async fn targets(&self, op: &Op, at: CallTime) -> [Target; 2] {
         let (token, execution) = match op {
             Op::AckTurn { token, execution, .. } | Op::AckAhead { token, execution, .. } => {
                 (*token, *execution)
@@ -135,6 +157,11 @@ impl<'a> Pair<'a> {
             Op::StartAhead { to, .. } => {
                 let stored = self.subject.stored(to, 1).await;
                 let target = Target { stored, ..Target::default() };
+                return [target.clone(), target];
+            }
+            Op::Reset(branch) => {
+                let specification = self.memory.as_management_capability().expect("it can be managed");
+                let target = Target { plan: branch.plan(at, specification).await, ..Target::default() };
                 return [target.clone(), target];
             }
             _ => return Default::default(),
@@ -159,6 +186,7 @@ impl<'a> Pair<'a> {
             stored,
             work: work.clone(),
             all: Vec::new(),
+            plan: None,
         })
     }
 

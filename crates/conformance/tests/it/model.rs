@@ -17,8 +17,8 @@ fn run_under(rules: Rules, sequence: &Sequence) -> Result<(), String> {
     runtime.block_on(sequence.run(&mut Memory::new(rules)))
 }
 
-/// One of each kind: fences, order, leases, sessions, key-value tiers, orphans, activities and deletion.
-const DEFECTS: [Defect; 13] = [
+/// One of each kind: fences, order, leases, sessions, key-value tiers, orphans, activities, deletion, pauses and resets.
+const DEFECTS: [Defect; 23] = [
     Defect::AheadOvertakesMessages,
     Defect::AckIgnoresExpiry,
     Defect::HalfABatchCommitted,
@@ -32,6 +32,16 @@ const DEFECTS: [Defect; 13] = [
     Defect::NoteNotKept,
     Defect::BulkDeleteForcesChildren,
     Defect::DeleteKeepsWork,
+    Defect::SecondPauseReplacesFirst,
+    Defect::ResetIgnoresTurn,
+    Defect::ResetIgnoresPosition,
+    Defect::ResetLeavesExecutionRunning,
+    Defect::ResetKeepsKeys,
+    Defect::ResetKeepsActivities,
+    Defect::ResetKeepsCustomStatus,
+    Defect::ResetMessagesComeLast,
+    Defect::ResetReleasesHold,
+    Defect::ForkIgnoresWaitingStart,
 ];
 
 #[test]

@@ -117,19 +117,35 @@ fn check_output(
 
 /// Checks the outputs of detached instances in the store, because no client waits for them.
 pub(crate) fn detached(shared: &Shared, snapshot: &Snapshot, root: &Root) -> Result<(), String> {
-    for (instance, program) in root.program.detached() {
-        // The parent ended before it started the instance; `presence` checks that.
-        let Some(current) = snapshot.instances.get(instance) else { continue };
-        let ended = snapshot.history(instance, *current).iter().find(|event| event.is_terminal());
-        let result = match ended.map(|event| &event.kind) {
-            Some(EventKind::OrchestrationCompleted { output }) => Ok(output.as_str()),
-            Some(EventKind::OrchestrationFailed { details }) => match failure(shared, details, false) {
-                Some(message) => Err(message),
-                None => continue,
-            },
-            _ => return Err(format!("I7: detached instance '{instance}' has not ended")),
-        };
-        check_output(shared, instance, program, result)?;
-    }
-    Ok(())
+    let detached = root.program.detached();
+    detached
+        .into_iter()
+        .try_for_each(|(instance, program)| stored_output(shared, snapshot, instance, program))
+}
+
+/// Checks the outputs of forks in the store, because no client waits for them. A fork has the output of its source.
+pub(crate) fn forked(shared: &Shared, snapshot: &Snapshot, root: &Root) -> Result<(), String> {
+    let mut branches = root.actions.iter().filter_map(|(_, action)| action.branches(root));
+    branches.try_for_each(|(_, target)| stored_output(shared, snapshot, target, &root.program))
+}
+
+/// Checks the output of an instance in the store, if the instance exists.
+fn stored_output(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    instance: &str,
+    program: &Program,
+) -> Result<(), String> {
+    // The parent ended before it started the instance; `presence` checks that.
+    let Some(current) = snapshot.instances.get(instance) else { return Ok(()) };
+    let ended = snapshot.history(instance, *current).iter().find(|event| event.is_terminal());
+    let result = match ended.map(|event| &event.kind) {
+        Some(EventKind::OrchestrationCompleted { output }) => Ok(output.as_str()),
+        Some(EventKind::OrchestrationFailed { details }) => match failure(shared, details, false) {
+            Some(message) => Err(message),
+            None => return Ok(()),
+        },
+        _ => return Err(format!("I7: instance '{instance}', for which no client waits, has not ended")),
+    };
+    check_output(shared, instance, program, result)
 }

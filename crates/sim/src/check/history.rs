@@ -15,6 +15,23 @@ pub(super) fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), String> 
         failures(shared, history).map_err(problem)?;
         effects(shared, instance, *execution_id, history).map_err(problem)?;
     }
+    copies(shared, snapshot)
+}
+
+/// R1: the execution that a reset or fork begins has the first events of the other one.
+fn copies(shared: &Shared, snapshot: &Snapshot) -> Result<(), String> {
+    for copied in &shared.accepted().copied {
+        let events = |(instance, execution_id): &(String, u64)| {
+            let history = snapshot.history(instance, *execution_id).iter().take(copied.events);
+            history
+                .map(|event| (event.event_id, event.source_event_id, event.timestamp_ms, event.kind.clone()))
+                .collect::<Vec<_>>()
+        };
+        let (source, target) = (events(&copied.source), events(&copied.target));
+        if source.len() != copied.events || source != target {
+            return Err(format!("R1: {copied:?}: the events that were copied differ"));
+        }
+    }
     Ok(())
 }
 
@@ -109,7 +126,14 @@ fn effects(shared: &Shared, instance: &str, execution_id: u64, history: &[Event]
     let effects = shared.effects();
     for event in history.iter().filter(|e| matches!(e.kind, EventKind::ActivityCompleted { .. })) {
         let source = event.source_event_id.unwrap_or(0);
-        if ours.contains(&source) && !effects.has_begun(instance, execution_id, source) {
+        // The copy of a completion is in an execution in which the activity did not run.
+        let has_begun = |number| {
+            let source_instance = shared.plan.source_of(instance);
+            effects.has_begun(instance, number, source)
+                || source_instance.is_some_and(|copied| effects.has_begun(copied, number, source))
+        };
+        let is_copy = shared.plan.source_of(instance).is_some() && (1..execution_id).any(has_begun);
+        if ours.contains(&source) && !has_begun(execution_id) && !is_copy {
             return Err(format!("I4: activity {source} completed without having run"));
         }
     }

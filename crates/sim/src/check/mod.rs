@@ -17,6 +17,7 @@
 //! | I12 | SQLite and the memory store give the same answers to the same calls and hold the same rows | `mirror.rs` |
 //! | I13 | the store's figures add up and agree with its rows | `totals` |
 //! | I14 | a node that was not disturbed since a lease was granted does not lose it | `leases.rs` |
+//! | R1 | a reset or fork loses none of the events before it, and no message; its program returns the expected output | `history`, `presence`, `ending` |
 //! | T1 | no timer fires before its time | `history` |
 //! | O1 | every program returns its expected output | `ending`, `program/expect.rs` |
 //! | S1 | a shutdown ends within twice its grace period | `node.rs` |
@@ -47,7 +48,7 @@ pub(crate) async fn check_world(shared: &Shared, recorder: &mut Recorder) -> Res
 async fn check_all(shared: &Shared, recorder: &mut Recorder) -> Result<Snapshot, String> {
     let snapshot = recorder.record(&shared.backend.dump().await?)?;
     history::check(shared, &snapshot)?;
-    presence::check(&shared.accepted(), &snapshot)?;
+    presence::check(shared, &snapshot)?;
     totals::check(shared, &snapshot).await?;
     replay::check(shared, &snapshot).await?;
     Ok(snapshot)

@@ -2,13 +2,15 @@
 
 use super::Snapshot;
 use crate::accepted::Accepted;
+use crate::shared::Shared;
 use outlast_model::{Event, EventKind, WorkItem, build_child_instance_id};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn check(accepted: &Accepted, snapshot: &Snapshot) -> Result<(), String> {
+pub(super) fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), String> {
+    let accepted = &*shared.accepted();
     let waiting = Waiting::of(snapshot);
     starts(accepted, snapshot, &waiting)?;
-    messages(accepted, snapshot, &waiting)?;
+    messages(shared, accepted, snapshot, &waiting)?;
     cancellations(accepted, snapshot, &waiting)?;
     results(accepted, snapshot, &waiting)?;
     detached(snapshot, &waiting)?;
@@ -90,10 +92,20 @@ fn detached(snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// I3, second half: accepted messages. An execution records again the messages that its predecessor carried over.
-fn messages(accepted: &Accepted, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
+/// I3, second half: accepted messages. An execution records again the messages that its predecessor carried over, and the newest
+/// execution of an instance that is reset has every message, in its copied events or sent again.
+fn messages(
+    shared: &Shared,
+    accepted: &Accepted,
+    snapshot: &Snapshot,
+    waiting: &Waiting<'_>,
+) -> Result<(), String> {
     let mut recorded: BTreeMap<(&str, &str), isize> = BTreeMap::new();
-    for ((instance, _), history) in &snapshot.histories {
+    for ((instance, execution_id), history) in &snapshot.histories {
+        if shared.plan.source_of(instance).is_some() && snapshot.instances.get(instance) != Some(execution_id)
+        {
+            continue;
+        }
         for event in history.iter() {
             match &event.kind {
                 EventKind::ExternalEvent { data, .. } | EventKind::QueueEventDelivered { data, .. } => {

@@ -2,7 +2,7 @@
 
 use super::generate;
 use super::{NEW, OLD, ORCHESTRATION, Program, TYPED_ORCHESTRATION, child_id};
-use outlast_runtime::{Client, ClientError, Conflict, OrchestrationStatus, StartReceipt};
+use outlast_runtime::{Client, ClientError, Conflict, OrchestrationStatus, Reset, StartReceipt};
 use outlast_testkit::rng::Rng;
 use std::time::Duration;
 
@@ -49,6 +49,10 @@ pub(crate) enum Action {
     CancelChild(u64),
     Pause,
     Resume,
+    /// Repeats the newest execution from an event on, at this many thousandths of its events.
+    Reset(u64),
+    /// Starts an instance with this id from such an event on.
+    Fork(String, u64),
     Read(Read),
 }
 
@@ -97,6 +101,15 @@ impl Action {
         )
     }
 
+    /// The instance whose events the action copies, and the one that gets them.
+    pub(crate) fn branches<'a>(&'a self, root: &'a Root) -> Option<(&'a str, &'a str)> {
+        match self {
+            Self::Reset(_) => Some((&root.instance, &root.instance)),
+            Self::Fork(id, _) => Some((&root.instance, id)),
+            _ => None,
+        }
+    }
+
     fn is_start(&self) -> bool {
         matches!(
             self,
@@ -139,7 +152,9 @@ impl Action {
             }
             Self::Read(read) => read.perform(client, instance).await,
             Self::Pause => pause(client, instance).await,
-            Self::Resume => client.resume_instance(instance, "sim", "").await.map(drop),
+            Self::Resume => resume(client, instance).await,
+            Self::Reset(share) => return branch(client, instance, None, *share).await,
+            Self::Fork(id, share) => return branch(client, instance, Some(id), *share).await,
             _ => client.cancel_instance(instance, "no longer wanted").await,
         }?;
         Ok(ActionResult::Done)
@@ -193,10 +208,57 @@ async fn pause(client: &Client, instance: &str) -> Result<(), ClientError> {
     }
 }
 
+/// Resumes an instance, unless its orchestration is paused: the operator resumes that.
+async fn resume(client: &Client, instance: &str) -> Result<(), ClientError> {
+    match client.resume_instance(instance, "sim", "").await {
+        Ok(_) | Err(ClientError::InvalidInput { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Resets or forks an instance, unless it has not started, children are in the way, or its turns take too long.
+async fn branch(
+    client: &Client,
+    instance: &str,
+    fork_id: Option<&str>,
+    share: u64,
+) -> Result<ActionResult, ClientError> {
+    let newest = client.list_executions(instance).await?.into_iter().max().unwrap_or(1);
+    let events = client.read_execution_history(instance, newest).await?.len() as u64;
+    let reset = Reset::to_event(1 + share * events.saturating_sub(1) / 1_000).by("sim");
+    let done = match fork_id {
+        Some(id) => client.fork_instance(instance, id, &reset).await,
+        None => client.reset_instance(instance, &reset).await,
+    };
+    match done {
+        Ok(done) => {
+            let execution = if fork_id.is_some() { done.execution_id } else { done.execution_id - 1 };
+            let source = (instance.to_string(), execution);
+            let target = (fork_id.unwrap_or(instance).to_string(), done.execution_id);
+            Ok(ActionResult::Copied(Copied { source, target, events: done.kept_events }))
+        }
+        Err(
+            ClientError::InstanceNotFound { .. } | ClientError::InvalidInput { .. } | ClientError::Timeout,
+        ) => Ok(ActionResult::Done),
+        Err(error) => Err(error),
+    }
+}
+
+/// A reset or fork that was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Copied {
+    /// The instance and the execution whose first events were copied.
+    pub(crate) source: (String, u64),
+    /// The instance and the execution that begins with them.
+    pub(crate) target: (String, u64),
+    pub(crate) events: usize,
+}
+
 /// The result of an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ActionResult {
     Done,
+    Copied(Copied),
     /// The call started the instance.
     StartedInstance,
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod action;
 mod activities;
+pub(crate) mod branch;
 #[cfg(test)]
 mod coverage;
 mod expect;
@@ -25,6 +26,9 @@ pub(crate) const TAGS: &[&str] = &["large", "small"];
 /// The versions of the orchestrations. Nodes of an older build have only the first.
 pub(crate) const OLD: &str = "1.0.0";
 pub(crate) const NEW: &str = "2.0.0";
+
+/// The names of both orchestrations.
+pub(crate) const ORCHESTRATIONS: [&str; 2] = [ORCHESTRATION, TYPED_ORCHESTRATION];
 
 /// The encoding of typed values. All runtimes and clients of one store must use the same.
 pub(crate) fn codec(seed: u64) -> Codec {

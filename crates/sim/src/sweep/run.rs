@@ -51,6 +51,7 @@ pub(super) fn run_script(
         has_local_clients: false,
         has_quick_work: false,
         roots: vec![script.root.clone()],
+        pause: None,
         probe: Some(Arc::clone(&probe)),
     };
     let outcome = world::run_plan(plan, settings);

@@ -22,7 +22,7 @@ fn two_runs_of_a_seed_have_the_same_trace() {
 /// `OUTLAST_SIM_WORLDS` sets the number of worlds; `cargo xtask mutants` needs more of them.
 #[test]
 fn worlds_without_a_defect_pass_and_have_faults() {
-    let worlds = std::env::var("OUTLAST_SIM_WORLDS").map_or(20, |worlds| worlds.parse().unwrap());
+    let worlds = std::env::var("OUTLAST_SIM_WORLDS").map_or(40, |worlds| worlds.parse().unwrap());
     let seeds: Vec<u64> = (10_000..).take(worlds).collect();
     let summary = run_many(&seeds, &Settings::default());
     assert_eq!(summary.failed, []);

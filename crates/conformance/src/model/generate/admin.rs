@@ -72,6 +72,7 @@ pub(super) fn read() -> impl Strategy<Value = Read> {
         known().prop_map(Read::Held),
         Just(Read::HeldCounts),
         Just(Read::PausedOrchestrations),
+        (0_usize..4).prop_map(Read::Audit),
     ]
 }
 
