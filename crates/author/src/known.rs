@@ -122,6 +122,13 @@ fn running(waits: &[Wait], pending: Option<&PendingWork>, orchestration: &str) -
             span(pending.now_ms.saturating_sub(since_ms))
         );
     }
+    if let Some((deliveries, left)) = pending.and_then(given_back) {
+        return format!(
+            "its next turn was delivered {deliveries} times and given back, and is delivered again in {}: does a running \
+             process register '{orchestration}' in the version of this instance?",
+            span(left)
+        );
+    }
     let Some(wait) = waits.first() else { return "its turn runs, or it waits for nothing".to_string() };
     let operation = match &wait.open.operation {
         Operation::Activity { name, .. } => format!("activity '{name}'"),
@@ -134,11 +141,38 @@ fn running(waits: &[Wait], pending: Option<&PendingWork>, orchestration: &str) -
     let since = since.map_or(String::new(), |since| format!(" since {}", span(since)));
     let others = match waits.len() {
         1 => String::new(),
+        2 => ", and for another operation".to_string(),
         more => format!(", and for {} other operations", more - 1),
     };
     format!("it waits for {operation}{since}{others}")
 }
 
+/// The deliveries of a message that a process gave back, and the time until the next one.
+fn given_back(pending: &PendingWork) -> Option<(u32, u64)> {
+    let is_given_back = |item: &&QueuedItem| item.attempt_count > 0 && item.locked_until.is_none();
+    let later = |item: &QueuedItem| (item.attempt_count, item.visible_at.saturating_sub(pending.now_ms));
+    pending.messages.iter().filter(is_given_back).map(later).filter(|(_, left)| *left > 0).max()
+}
+
 fn span(ms: u64) -> String {
     format!("{:?}", Duration::from_millis(ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_that_was_given_back_counts_before_the_waits() {
+        let given_back = QueuedItem { attempt_count: 7, visible_at: 9_000, ..QueuedItem::default() };
+        let timer = QueuedItem { visible_at: 90_000, ..QueuedItem::default() };
+        let mut pending = PendingWork { now_ms: 4_000, messages: vec![timer], ..PendingWork::default() };
+        assert_eq!(running(&[], Some(&pending), "order"), "its turn runs, or it waits for nothing");
+        pending.messages.push(given_back);
+        let text = running(&[], Some(&pending), "order");
+        assert!(text.contains("delivered 7 times and given back, and is delivered again in 5s"), "{text}");
+        pending.messages[1].locked_until = Some(8_000);
+        pending.turn_locked_until = Some(8_000);
+        assert_eq!(running(&[], Some(&pending), "order"), "its turn runs, or it waits for nothing");
+    }
 }

@@ -13,6 +13,7 @@
 //! | `start.rs`, `handle.rs`, `known.rs` | the client's side: [`Start`], [`Handle`] |
 //! | `failure.rs`, `call_error.rs`, `error.rs` | errors: [`Failure`], [`CallError`], [`Error`] |
 //! | `payload.rs` | the one place where values become text |
+//! | `time.rs` | durations by name: [`time::days`] |
 
 mod call;
 mod call_error;
@@ -30,6 +31,7 @@ mod message;
 mod payload;
 mod register;
 mod start;
+pub mod time;
 mod undo;
 
 pub use call::Call;

@@ -87,7 +87,9 @@ pub use outlast_runtime::{
 pub use runtime::{OrchestrationRegistry, OrchestrationRegistryBuilder};
 
 #[cfg(feature = "macros")]
-pub use outlast_author::{Error, Failure, Message, Result, activity, deterministic, module, orchestration};
+pub use outlast_author::{
+    Error, Failure, Message, Result, activity, deterministic, module, orchestration, time,
+};
 
 /// The typed layer: the traits that the attributes implement, and the types of calls, messages, handles and errors.
 #[cfg(feature = "macros")]

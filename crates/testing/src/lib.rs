@@ -55,6 +55,7 @@ pub mod poll_gate;
 pub mod probe;
 
 pub use mock::MockCall;
+pub use outlast_author::time::{days, hours, minutes, seconds};
 pub use recorded::Divergence;
 pub use replay_check::{ReplayCheck, ReplayReport};
 pub use run::{Calls, Run};
@@ -62,5 +63,5 @@ pub use running::Running;
 pub use story::story;
 pub use sweep::{Sweep, SweepFailure};
 pub use test::{Ledger, Test};
-pub use time::{EPOCH_MS, days, hours, minutes, seconds};
+pub use time::EPOCH_MS;
 pub use trouble::Trouble;

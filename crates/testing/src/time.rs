@@ -1,32 +1,11 @@
-//! Durations by name, and the clock of a test.
+//! The clock of a test.
 
 use outlast_conformance::TokioClock;
 use outlast_provider::Clock;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// The time at which every test begins: 2023-11-14 22:13:20 UTC.
 pub const EPOCH_MS: u64 = 1_700_000_000_000;
-
-/// This many seconds.
-pub const fn seconds(count: u64) -> Duration {
-    Duration::from_secs(count)
-}
-
-/// This many minutes.
-pub const fn minutes(count: u64) -> Duration {
-    Duration::from_secs(60 * count)
-}
-
-/// This many hours.
-pub const fn hours(count: u64) -> Duration {
-    Duration::from_secs(3_600 * count)
-}
-
-/// This many days of 24 hours.
-pub const fn days(count: u64) -> Duration {
-    Duration::from_secs(86_400 * count)
-}
 
 /// The clock of a store and of the processes that use it one after the other. Each process has a tokio runtime with its own paused
 /// time; this clock goes on where the last process ended.

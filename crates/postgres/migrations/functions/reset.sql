@@ -88,9 +88,12 @@ BEGIN
     SET orchestration_name = excluded.orchestration_name, orchestration_version = excluded.orchestration_version,
         current_execution_id = greatest(i.current_execution_id, excluded.current_execution_id),
         custom_status = excluded.custom_status, custom_status_version = i.custom_status_version + 1, updated_at = v_now;
+    -- Events can be stored before their execution.
+    SELECT h.event_id INTO v_last FROM {schema}.history AS h
+    WHERE h.instance_id = p_target AND h.execution_id = p_next ORDER BY h.event_id DESC LIMIT 1;
     INSERT INTO {schema}.executions
         (instance_id, execution_id, status, started_at, updated_at, last_event_id, pinned_version, pinned_key)
-    VALUES (p_target, p_next, 'Running', v_now, v_now, h_event[cardinality(h_event)], p_pin, p_pin_key);
+    VALUES (p_target, p_next, 'Running', v_now, v_now, greatest(h_event[cardinality(h_event)], v_last, 0), p_pin, p_pin_key);
     INSERT INTO {schema}.history (instance_id, execution_id, event_id, event_type, event_data)
     SELECT p_target, p_next, h.event_id, h.event_type, h.event_data
     FROM unnest(h_event, h_type, h_data) AS h (event_id, event_type, event_data);

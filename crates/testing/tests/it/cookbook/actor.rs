@@ -2,6 +2,7 @@
 
 // guide: program
 use outlast::prelude::*;
+#[cfg(test)]
 use outlast::testing::Test;
 use serde::{Deserialize, Serialize};
 

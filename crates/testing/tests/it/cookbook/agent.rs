@@ -2,7 +2,9 @@
 
 // guide: program
 use outlast::prelude::*;
-use outlast::testing::{Test, days, hours};
+#[cfg(test)]
+use outlast::testing::{Test, hours};
+use outlast::time::days;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,6 +93,7 @@ fn model(conversation: &[Turn]) -> Reply {
     }
 }
 
+#[cfg(test)]
 fn desk() -> Test<agent> {
     Test::<agent>::new(outlast::module![agent, search, refund]).mock::<ask_model>(|turns| Ok(model(&turns)))
 }

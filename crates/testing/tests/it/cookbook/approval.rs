@@ -2,7 +2,9 @@
 
 // guide: program
 use outlast::prelude::*;
-use outlast::testing::{Test, days, hours};
+#[cfg(test)]
+use outlast::testing::{Test, hours};
+use outlast::time::days;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, outlast::Message)]
@@ -43,6 +45,7 @@ async fn expense(ctx: OrchestrationContext, cents: u64) -> Result<Expense, Strin
     Ok(Expense::Paid { approved_by })
 }
 
+#[cfg(test)]
 fn office() -> Test<expense> {
     Test::<expense>::new(outlast::module![expense]).mock::<ask_manager>(|_| Ok(())).mock::<pay>(|_| Ok(()))
 }

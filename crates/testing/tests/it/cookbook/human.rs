@@ -2,7 +2,9 @@
 
 // guide: program
 use outlast::prelude::*;
-use outlast::testing::{Test, days, hours};
+#[cfg(test)]
+use outlast::testing::{Test, hours};
+use outlast::time::days;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, outlast::Message)]

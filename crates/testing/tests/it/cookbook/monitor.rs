@@ -2,7 +2,9 @@
 
 // guide: program
 use outlast::prelude::*;
-use outlast::testing::{Test, hours, minutes};
+#[cfg(test)]
+use outlast::testing::{Test, hours};
+use outlast::time::minutes;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, outlast::Message)]

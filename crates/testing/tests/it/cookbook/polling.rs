@@ -2,7 +2,9 @@
 
 // guide: program
 use outlast::prelude::*;
-use outlast::testing::{Test, hours, seconds};
+#[cfg(test)]
+use outlast::testing::Test;
+use outlast::time::{hours, seconds};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -53,6 +55,7 @@ async fn render(ctx: OrchestrationContext, video: String) -> Result<String, Stri
     }
 }
 
+#[cfg(test)]
 fn farm(rounds: usize) -> Test<render> {
     Test::<render>::new(outlast::module![render])
         .mock::<submit>(|video| Ok(format!("job of {video}")))

@@ -3,7 +3,9 @@
 // guide: program
 use outlast::prelude::*;
 use outlast::providers::memory::MemoryProvider;
-use outlast::testing::{Test, days, minutes};
+#[cfg(test)]
+use outlast::testing::{Test, minutes};
+use outlast::time::days;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;

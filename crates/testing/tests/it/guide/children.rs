@@ -2,7 +2,9 @@
 
 // guide: program
 use outlast::prelude::*;
-use outlast::testing::{Test, days};
+#[cfg(test)]
+use outlast::testing::Test;
+use outlast::time::days;
 
 #[outlast::activity]
 async fn send_parcel(_ctx: ActivityContext, item: String) -> Result<String, String> {

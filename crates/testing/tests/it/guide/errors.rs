@@ -2,6 +2,7 @@
 
 // guide: program
 use outlast::prelude::*;
+#[cfg(test)]
 use outlast::testing::{Test, seconds};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

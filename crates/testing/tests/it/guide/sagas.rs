@@ -2,7 +2,9 @@
 
 // guide: program
 use outlast::prelude::*;
-use outlast::testing::{Test, days};
+#[cfg(test)]
+use outlast::testing::Test;
+use outlast::time::days;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -88,6 +90,7 @@ async fn fulfil(ctx: &OrchestrationContext, undo: &mut Undo, order: &str, cents:
     }
 }
 
+#[cfg(test)]
 fn shop() -> Test<order> {
     let module = outlast::module![reserve, release, charge, refund, order];
     Test::<order>::new(module).world(Books::default, Books::all)

@@ -2,7 +2,9 @@
 
 // guide: program
 use outlast::prelude::*;
-use outlast::testing::{Test, days};
+#[cfg(test)]
+use outlast::testing::Test;
+use outlast::time::days;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
