@@ -45,6 +45,15 @@ async fn lease_activities(provider: &dyn Provider, leases: [Duration; 2]) -> Lea
     leased
 }
 
+/// [`lease_activities`], and waits until one of the two leases has expired.
+async fn lease_and_lose(factory: &dyn ProviderFactory, provider: &dyn Provider, lost: usize) -> Leased {
+    let mut leases = [LONG, LONG];
+    leases[lost] = factory.lock_timeout();
+    let leased = lease_activities(provider, leases).await;
+    outlive(factory.lock_timeout()).await;
+    leased
+}
+
 /// The turn of both outcomes, which follows event 3.
 fn turn_ahead(ran_at_ms: u64) -> TurnAhead {
     let completed = |event_id, id| {
@@ -151,10 +160,7 @@ pub async fn a_turn_of_several_outcomes_can_end_the_instance(factory: &dyn Provi
 pub async fn a_lost_lease_stores_no_turn_of_the_others(factory: &dyn ProviderFactory) {
     for lost in [0, 1] {
         let provider = &*factory.create_provider().await;
-        let mut leases = [LONG, LONG];
-        leases[lost] = factory.lock_timeout();
-        let leased = lease_activities(provider, leases).await;
-        outlive(factory.lock_timeout()).await;
+        let leased = lease_and_lose(factory, provider, lost).await;
         let (lost_id, kept_id) = if lost == 0 { (2, 3) } else { (3, 2) };
         let (taken_over, token, _) = must_fetch_activity(provider, LONG).await;
         assert_eq!(taken_over, activity(ID, lost_id));
@@ -172,10 +178,7 @@ pub async fn a_lost_lease_stores_no_turn_of_the_others(factory: &dyn ProviderFac
 pub async fn an_expired_lease_stores_no_turn_of_the_others(factory: &dyn ProviderFactory) {
     for lost in [0, 1] {
         let provider = &*factory.create_provider().await;
-        let mut leases = [LONG, LONG];
-        leases[lost] = factory.lock_timeout();
-        let leased = lease_activities(provider, leases).await;
-        outlive(factory.lock_timeout()).await;
+        let leased = lease_and_lose(factory, provider, lost).await;
         let both = outcomes(&leased.tokens, [completed(ID, 2), completed(ID, 3)]);
         assert_unchanged(provider, both, turn_ahead(leased.now_ms)).await;
     }

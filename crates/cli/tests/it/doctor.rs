@@ -1,7 +1,7 @@
 //! `outlast doctor`: each test brings a finding about with a SQLite file and a runtime.
 
 use crate::program::LONG;
-use crate::support::{Said, run};
+use crate::support::{Said, damage, run};
 use outlast::client::Client;
 use outlast::providers::sqlite::{SqliteOptions, SqliteProvider};
 use outlast::providers::{Clock, Provider, SystemClock};
@@ -78,11 +78,8 @@ impl Store {
         found
     }
 
-    /// Changes the file as a disk error or another program would.
     fn damage(&self, statement: &str) {
-        let file = rusqlite::Connection::open(&self.path).unwrap();
-        file.busy_timeout(LONG).unwrap();
-        assert!(file.execute(statement, ()).unwrap() > 0, "{statement} changes a row");
+        damage(&self.path, statement);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Runs the command.
 
+use crate::program::LONG;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -88,4 +89,11 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 pub(crate) fn ledger_lines(dir: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(dir.join("ledger.jsonl")).unwrap_or_default();
     text.lines().map(str::to_string).collect()
+}
+
+/// Changes a SQLite file as a disk error or another program would.
+pub(crate) fn damage(path: &Path, statement: &str) {
+    let file = rusqlite::Connection::open(path).unwrap();
+    file.busy_timeout(LONG).unwrap();
+    assert!(file.execute(statement, ()).unwrap() > 0, "{statement} changes a row");
 }

@@ -1,7 +1,7 @@
 //! `outlast instance why`: each test brings the state about with a SQLite file and a runtime, and checks the sentence.
 
 use crate::program::LONG;
-use crate::support::{Said, run};
+use crate::support::{Said, damage, run};
 use outlast::client::Client;
 use outlast::lens::{Evidence, Rule, diagnose};
 use outlast::providers::sqlite::SqliteProvider;
@@ -91,11 +91,8 @@ impl Store {
         }
     }
 
-    /// Changes the file as a disk error or another program would.
     fn damage(&self, statement: &str) {
-        let file = rusqlite::Connection::open(&self.path).unwrap();
-        file.busy_timeout(LONG).unwrap();
-        assert!(file.execute(statement, ()).unwrap() > 0, "{statement} changes a row");
+        damage(&self.path, statement);
     }
 }
 

@@ -174,11 +174,11 @@ pub(crate) fn hold_of(paused: &PausedOrchestration) -> Hold {
     Hold { kind: HoldKind::OrchestrationPaused, actor: paused.actor.clone(), reason: paused.reason.clone() }
 }
 
-/// A resumption releases the held instances after it has removed the orchestration from the set. It misses an instance that is held
-/// later, so the holder looks again.
+/// A resumption removes the orchestration from the set, and then releases the held instances. It misses an instance that a runtime holds
+/// after that, so the runtime reads the set again after each hold, and releases the instance itself.
 async fn release_if_resumed(core: &Core, instance: &str, orchestration: &str) {
     let Some(admin) = core.store.as_management_capability() else { return };
-    let look_again = async || {
+    let read_again = async || {
         if core.paused.read(core).await?.contains_key(orchestration) {
             return Ok(());
         }
@@ -189,7 +189,7 @@ async fn release_if_resumed(core: &Core, instance: &str, orchestration: &str) {
             _ => Ok::<(), ProviderError>(()),
         }
     };
-    while look_again().await.is_err() && !core.stopping.is_cancelled() {
+    while read_again().await.is_err() && !core.stopping.is_cancelled() {
         tokio::time::sleep(ASK_AGAIN).await;
     }
 }
