@@ -109,6 +109,7 @@ fn without_results(names: &[&str], message: &str) -> Vec<Line> {
         suite: (*name).to_string(),
         outcome: Outcome::Ran(Tally::failure(failure)),
         time: std::time::Duration::ZERO,
+        processor: None,
     };
     names.iter().map(line).collect()
 }

@@ -9,4 +9,4 @@ pub mod postgres;
 pub mod process;
 mod stopwatch;
 
-pub use stopwatch::Stopwatch;
+pub use stopwatch::{Stopwatch, processor_time};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use outlast_toolkit::Stopwatch;
+use outlast_toolkit::{Stopwatch, processor_time};
 use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Tally};
@@ -21,18 +21,22 @@ pub(crate) struct Line {
     pub(crate) suite: String,
     pub(crate) outcome: Outcome,
     pub(crate) time: Duration,
+    /// The time that the processes of the suite used the processors, where the system tells it.
+    pub(crate) processor: Option<Duration>,
 }
 
 impl Line {
     /// Runs a suite. An error is a failure of the suite.
     pub(crate) fn of(suite: &str, check: impl FnOnce() -> Result<Outcome, String>) -> Self {
         let watch = Stopwatch::start();
+        let before = processor_time();
         let outcome = check().unwrap_or_else(|message| {
             println!("{message}");
             Outcome::Ran(Tally::failure(message.lines().next().unwrap_or_default()))
         });
         let outcome = if is_ci() { outcome.in_ci() } else { outcome };
-        Self { suite: suite.to_string(), outcome, time: watch.elapsed() }
+        let processor = processor_time().zip(before).map(|(after, before)| after.saturating_sub(before));
+        Self { suite: suite.to_string(), outcome, time: watch.elapsed(), processor }
     }
 }
 
@@ -44,6 +48,11 @@ impl Report {
     fn totals(&self) -> (u64, u64, u64) {
         let counts = self.lines.iter().map(|line| line.outcome.counts());
         counts.fold((0, 0, 0), |(p, f, s), (passed, failed, skipped)| (p + passed, f + failed, s + skipped))
+    }
+
+    /// The sum of the suites.
+    fn processor(&self) -> Option<Duration> {
+        self.lines.iter().map(|line| line.processor).sum()
     }
 
     fn runs(&self) -> u64 {
@@ -86,13 +95,13 @@ impl fmt::Display for Report {
         let runs = self.runs();
         writeln!(
             f,
-            "{:<12} {:>7} {:>7} {:>7} {:>9} {:>9}",
-            "suite", "passed", "failed", "skipped", "simulated", "seconds"
+            "{:<12} {:>7} {:>7} {:>7} {:>9} {:>9} {:>9}",
+            "suite", "passed", "failed", "skipped", "simulated", "seconds", "processor"
         )?;
         for line in &self.lines {
-            row(f, &line.suite, line.outcome.counts(), line.outcome.runs(), line.time)?;
+            row(f, &line.suite, line.outcome.counts(), line.outcome.runs(), line.time, line.processor)?;
         }
-        row(f, "total", (passed, failed, skipped), runs, self.wall)?;
+        row(f, "total", (passed, failed, skipped), runs, self.wall, self.processor())?;
         section(f, "failed", &self.failures())?;
         section(f, "skipped", &self.skips())?;
         let suites = self.lines.iter().filter(|line| !matches!(line.outcome, Outcome::Ran(_))).count();
@@ -108,9 +117,14 @@ fn row(
     counts: (u64, u64, u64),
     runs: u64,
     time: Duration,
+    processor: Option<Duration>,
 ) -> fmt::Result {
     let (passed, failed, skipped) = counts;
-    writeln!(f, "{name:<12} {passed:>7} {failed:>7} {skipped:>7} {runs:>9} {:>9.1}", time.as_secs_f64())
+    write!(f, "{name:<12} {passed:>7} {failed:>7} {skipped:>7} {runs:>9} {:>9.1}", time.as_secs_f64())?;
+    match processor {
+        Some(processor) => writeln!(f, " {:>9.1}", processor.as_secs_f64()),
+        None => writeln!(f, " {:>9}", "-"),
+    }
 }
 
 fn section(f: &mut fmt::Formatter<'_>, title: &str, items: &[String]) -> fmt::Result {
@@ -129,7 +143,7 @@ mod tests {
         let time = Duration::from_millis(1500);
         let lines = outcomes
             .into_iter()
-            .map(|(suite, outcome)| Line { suite: suite.to_string(), outcome, time })
+            .map(|(suite, outcome)| Line { suite: suite.to_string(), outcome, time, processor: Some(time) })
             .collect();
         Report { lines, wall: time * 2 }
     }
@@ -150,6 +164,7 @@ mod tests {
         assert!(text.contains("\n  tests: 2 ignored in source\n"), "{text}");
         assert!(text.contains("\n  postgres: the whole suite: no PostgreSQL here\n"), "{text}");
         assert!(text.contains("\n1 suite(s) skipped; wall time 3.0 s\n"), "{text}");
+        assert!(text.contains("      3.0       4.5\n"), "{text}");
         assert!(!report.is_success());
     }
 
