@@ -1,6 +1,6 @@
 //! The cases, their floors and their targets.
 
-use crate::floor::{SOUND_1_PER_SECOND, SOUND_64_PER_SECOND};
+use crate::floor::{Batch, SOUND_1_PER_SECOND, SOUND_64_PER_SECOND};
 use crate::measure::usage as cpu;
 use crate::report::{Report, Row, median};
 use crate::{floor, hello};
@@ -104,7 +104,7 @@ fn hello_64(plan: &Plan, report: &mut Report) {
     let is_writer = |name: &str| name == "outlast-writer";
     for _ in 0..plan.rounds() {
         let folder = folder();
-        let (per_cycle, _) = floor::run(folder.path(), cycles, 64, "FULL");
+        let (per_cycle, _) = floor::run(folder.path(), cycles, Batch::Steps(64), "FULL");
         floors.push(1.0 / per_cycle.as_secs_f64());
         one_thread().block_on(async {
             let store = Arc::new(open(&folder, "ours.db").await);
@@ -149,7 +149,7 @@ fn hello_1(plan: &Plan, report: &mut Report) {
     let (mut syncs, mut fused_syncs) = (vec![], vec![]);
     for _ in 0..plan.rounds() {
         let folder = folder();
-        let (per_cycle, _) = floor::run(folder.path(), cycles, 1, "FULL");
+        let (per_cycle, _) = floor::run(folder.path(), cycles, Batch::Steps(1), "FULL");
         floors.push(1.0 / per_cycle.as_secs_f64());
         one_thread().block_on(async {
             let store = open(&folder, "ours.db").await;

@@ -1,13 +1,15 @@
 //! The floors of `cargo xtask bench compare`: one measurement per process, one line of JSON.
 
-use crate::floor::{self, SOUND_1_PER_SECOND, SOUND_64_PER_SECOND, STEPS};
+use crate::floor::{self, Batch, SOUND_1_PER_SECOND, SOUND_64_PER_SECOND, STEPS};
 use crate::measure::{Args, Outcome, answer, ms, on_two_threads, percentile, server};
 use std::io::{Seek as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-const OPTIONS: &[&str] = &["--count", "--per-transaction", "--connections", "--synchronous", "--dir"];
+/// `--per-transaction` counts steps, `--hellos-per-transaction` whole hello cycles.
+const OPTIONS: &[&str] =
+    &["--count", "--per-transaction", "--hellos-per-transaction", "--connections", "--synchronous", "--dir"];
 
 const PER_SECOND: &str = "orchestrations/s";
 
@@ -33,17 +35,20 @@ fn hello(args: &Args, folder: &Path, count: usize) -> Result<Outcome, String> {
         "normal" => "NORMAL",
         other => return Err(format!("--synchronous is full or normal, not '{other}'")),
     };
-    let per_transaction = args.number("--per-transaction", 1)?;
-    let (each, completed) = floor::run(folder, count, per_transaction, durability);
+    let batch = match args.number("--hellos-per-transaction", 0)? {
+        0 => Batch::Steps(args.number("--per-transaction", 1)?),
+        hellos => Batch::Hellos(hellos),
+    };
+    let (each, completed) = floor::run(folder, count, batch, durability);
     let mut outcome = Outcome::new(durability, count);
     outcome.completed = completed;
     outcome.figure("throughput", 1.0 / each.as_secs_f64(), PER_SECOND);
-    if per_transaction == 1 {
+    if batch == Batch::Steps(1) {
         outcome.figure("transaction", ms(each) / STEPS as f64, "ms");
     }
-    let pin = match (durability, per_transaction) {
-        ("FULL", 1) => SOUND_1_PER_SECOND,
-        ("FULL", 64) => SOUND_64_PER_SECOND,
+    let pin = match (durability, batch) {
+        ("FULL", Batch::Steps(1)) => SOUND_1_PER_SECOND,
+        ("FULL", Batch::Steps(64)) => SOUND_64_PER_SECOND,
         _ => return Ok(outcome),
     };
     outcome.figure("pin", pin, PER_SECOND);

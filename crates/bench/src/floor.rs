@@ -37,19 +37,33 @@ const DONE: &str =
 const EVENT: &str = r#"{"event_id":2,"source_event_id":null,"instance_id":"hello-000000","execution_id":1,"timestamp_ms":1700000000000,"duroxide_version":"0.1.32","type":"ActivityScheduled","name":"Greet","input":"world"}"#;
 const TOKEN: &str = "lock_0123456789abcdef0123456789abcdef.hello-000000";
 
-/// Runs `cycles` hello cycles with this many steps per transaction; returns the time per cycle and the number of
-/// completed cycles.
-pub(crate) fn run(
-    folder: &Path,
-    cycles: usize,
-    steps_per_transaction: usize,
-    synchronous: &str,
-) -> (Duration, usize) {
+/// The writes that one transaction of the floor has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Batch {
+    /// One step of as many hello cycles.
+    Steps(usize),
+    /// All steps of as many hello cycles.
+    Hellos(usize),
+}
+
+/// Runs `cycles` hello cycles; returns the time per cycle and the number of completed cycles.
+pub(crate) fn run(folder: &Path, cycles: usize, batch: Batch, synchronous: &str) -> (Duration, usize) {
     let conn = open(folder, synchronous);
     let begun = Instant::now();
-    for wave in waves(cycles, steps_per_transaction) {
-        for step in 0..STEPS {
-            transaction(&conn, &wave, |instance| apply(&conn, step, instance));
+    match batch {
+        Batch::Steps(width) => {
+            for wave in waves(cycles, width) {
+                for step in 0..STEPS {
+                    transaction(&conn, &wave, |instance| apply(&conn, step, instance));
+                }
+            }
+        }
+        Batch::Hellos(width) => {
+            for wave in waves(cycles, width) {
+                transaction(&conn, &wave, |instance| {
+                    (0..STEPS).for_each(|step| apply(&conn, step, instance))
+                });
+            }
         }
     }
     let each = begun.elapsed() / u32::try_from(cycles).unwrap();

@@ -18,6 +18,8 @@ pub(super) enum Program {
     /// Duroxide on its own store for PostgreSQL.
     DuroxidePg,
     Durare,
+    /// dbos on PostgreSQL.
+    Dbos,
     /// Outlast with its store for Cosmos DB.
     OutlastCosmos,
     /// Duroxide on its own store for Cosmos DB.
@@ -48,6 +50,7 @@ impl Program {
             Self::Duroxide => (peer("duroxide"), "peer-duroxide", None),
             Self::DuroxidePg => (peer("duroxide-pg"), "peer-duroxide-pg", None),
             Self::Durare => (peer("durare"), "peer-durare", None),
+            Self::Dbos => (peer("dbos"), "peer-dbos", None),
             Self::OutlastCosmos => (counted(), "outlast-bench", Some("compare")),
             Self::DuroxideCdb => (built("duroxide-cdb", "--profile=dev"), "peer-duroxide-cdb", None),
             Self::Rig => (counted(), "outlast-cosmos-rig", None),

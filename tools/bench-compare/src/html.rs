@@ -14,6 +14,7 @@ svg .label { text-anchor: end; } svg .tick { text-anchor: middle; fill: #57606a;
 svg .grid { stroke: #d0d7de; } svg .curve { fill: none; stroke-width: 2; }
 .ours { fill: #0a7f5a; stroke: #0a7f5a; } .ours-normal { fill: #7cc5a9; stroke: #7cc5a9; }
 .duroxide { fill: #c2571a; stroke: #c2571a; } .durare { fill: #7a5cc0; stroke: #7a5cc0; }
+.dbos { fill: #1a8f8a; stroke: #1a8f8a; }
 .durare-full { fill: #b3a0e0; stroke: #b3a0e0; } .floor { fill: #9aa4af; stroke: #9aa4af; }
 table { border-collapse: collapse; font-size: 13px; } td, th { border: 1px solid #d0d7de; padding: 3px 7px; text-align: left; }
 .wide { overflow-x: auto; }
@@ -81,8 +82,9 @@ fn section(body: &mut String, scenario: &Scenario, empty: bool, plot: impl Fn() 
 fn class(row: &Row) -> &'static str {
     match (row.system.as_str(), row.durability.as_str()) {
         ("outlast", "NORMAL") => "ours-normal",
-        ("outlast", _) => "ours",
-        ("duroxide", _) => "duroxide",
+        ("outlast" | "outlast-defaults", _) => "ours",
+        ("duroxide" | "duroxide-defaults", _) => "duroxide",
+        ("dbos", _) => "dbos",
         ("durare", "FULL") => "durare-full",
         ("durare", _) => "durare",
         _ => "floor",

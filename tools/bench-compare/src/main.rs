@@ -277,7 +277,7 @@ fn verdict(rows: &[Row], errors: usize) -> ExitCode {
     if missed.iter().any(|target| target.is_for_a_floor()) {
         println!("floor broken: a floor is below its pin, so these figures mean nothing");
     }
-    let undone = rows.iter().filter(|row| row.system == "outlast" && !row.ok).count();
+    let undone = rows.iter().filter(|row| row.is_ours() && !row.ok).count();
     println!(
         "{} targets missed, {errors} runs failed, {undone} figures of ours without all of their work",
         missed.len()

@@ -8,7 +8,7 @@ use outlast_toolkit::process;
 
 use super::scenario::{self, Backend, Scenario};
 
-/// Runs the same work with Outlast, with duroxide and with durare, next to hand-written floors; on Cosmos DB it counts the
+/// Runs the same work with Outlast, with duroxide, durare and dbos, next to hand-written floors; on Cosmos DB it counts the
 /// requests of Outlast and of duroxide-cdb on an emulated account. Stores, and a PostgreSQL
 /// server with fsync on, are created in target/compare, or in the folder OUTLAST_BENCH_DIR, and removed. The rows go to
 /// the file of --json, a report with plots to the same name with `.html`.

@@ -59,6 +59,11 @@ impl Row {
         })
     }
 
+    /// Whether the row is of Outlast, at its best setting or at its defaults.
+    pub(super) fn is_ours(&self) -> bool {
+        self.system.starts_with("outlast")
+    }
+
     /// The system with its durability or store, for readers.
     pub(super) fn label(&self) -> String {
         match self.store.as_str() {

@@ -96,6 +96,10 @@ const P50: Metric = Metric { name: "p50", more_is_better: false };
 const REQUESTS: Metric = Metric { name: "requests", more_is_better: false };
 const STEP: Metric = Metric { name: "step", more_is_better: false };
 
+/// The system of the rows of Outlast, and of duroxide, with the defaults of its runtime.
+const OUTLAST_DEFAULTS: &str = "outlast-defaults";
+const DUROXIDE_DEFAULTS: &str = "duroxide-defaults";
+
 const NONE: &[&str] = &[""];
 const AS_IT_IS: Tries = Tries::Best(NONE, NONE);
 

@@ -45,19 +45,25 @@ type Column = (&'static str, fn(&Row) -> bool);
 const EMBEDDED: &[Column] = &[
     ("floor-1", |row| row.label() == "floor-1 FULL"),
     ("floor-64", |row| row.label() == "floor-64 FULL"),
+    ("floor-64-hellos", |row| row.label() == "floor-64-hellos FULL"),
     ("duroxide, NORMAL", |row| row.system == "duroxide"),
+    ("duroxide, defaults", |row| row.system == "duroxide-defaults"),
     ("durare, NORMAL", |row| row.label() == "durare NORMAL"),
     ("durare, FULL", |row| row.label() == "durare FULL"),
     ("outlast, NORMAL", |row| row.label() == "outlast NORMAL"),
     ("outlast, FULL", |row| row.system == "outlast" && row.durability != "NORMAL"),
+    ("outlast, defaults", |row| row.system == "outlast-defaults"),
 ];
 
 const POSTGRES: &[Column] = &[
     ("floor-1", |row| row.system == "floor-1"),
     ("floor-64", |row| row.system == "floor-64"),
     ("duroxide-pg", |row| row.system == "duroxide"),
+    ("duroxide-pg, defaults", |row| row.system == "duroxide-defaults"),
     ("durare", |row| row.system == "durare"),
+    ("dbos", |row| row.system == "dbos"),
     ("outlast", |row| row.system == "outlast"),
+    ("outlast, defaults", |row| row.system == "outlast-defaults"),
 ];
 
 const COSMOS: &[Column] =
@@ -223,7 +229,7 @@ mod tests {
         let table = measured(&rows(), Backend::Embedded);
         assert_eq!(table.lines.len(), 1);
         let line = table.lines[0].join("|");
-        assert_eq!(line, "hello|throughput, ms|||100! (50.0..150)||||6000 (3000..9000)");
+        assert_eq!(line, "hello|throughput, ms||||100! (50.0..150)|||||6000 (3000..9000)|");
     }
 
     #[test]
@@ -248,8 +254,8 @@ mod tests {
         ];
         let lines: Vec<String> =
             measured(&rows, Backend::Embedded).lines.iter().map(|line| line.join("|")).collect();
-        let first = "hello-memory, sqlite::memory:|throughput, ms|||100 (50.0..150)||||6000 (3000..9000)";
-        let second = "hello-memory, memory|throughput, ms|||||||8000 (4000..12000)";
+        let first = "hello-memory, sqlite::memory:|throughput, ms||||100 (50.0..150)|||||6000 (3000..9000)|";
+        let second = "hello-memory, memory|throughput, ms|||||||||8000 (4000..12000)|";
         assert_eq!(lines, [first, second]);
     }
 
@@ -268,8 +274,8 @@ mod tests {
         assert_eq!(titles, ["SQLite and stores in memory", "PostgreSQL"]);
         assert_eq!(tables[0].1.lines.len(), 1);
         let lines: Vec<String> = tables[1].1.lines.iter().map(|line| line.join("|")).collect();
-        let first = "hello|throughput, ms||||1000 (500..1500)|2000 (1000..3000)";
-        assert_eq!(lines, [first, "hello|round_trips, ms||||6.00 (3.00..9.00)|"]);
+        let first = "hello|throughput, ms|||||1000 (500..1500)||2000 (1000..3000)|";
+        assert_eq!(lines, [first, "hello|round_trips, ms|||||6.00 (3.00..9.00)|||"]);
         assert_eq!(all_measured(&rows[..1]).len(), 1);
     }
 

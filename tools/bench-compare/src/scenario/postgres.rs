@@ -1,7 +1,8 @@
 //! The scenarios on a PostgreSQL with fsync and synchronous_commit on. Each run has a new database.
 
 use super::{
-    AS_IT_IS, Backend, Effort, Entry, NARROW, P50, POSTGRES, STEP, Scenario, THROUGHPUT, Tries, WIDE,
+    AS_IT_IS, Backend, DUROXIDE_DEFAULTS, Effort, Entry, NARROW, OUTLAST_DEFAULTS, P50, POSTGRES, STEP,
+    Scenario, THROUGHPUT, Tries, WIDE,
 };
 use crate::contestant::Program;
 
@@ -50,6 +51,16 @@ const fn duroxide(tries: Tries) -> Entry {
 
 const DURARE: Entry = entry("durare", Program::Durare, AS_IT_IS);
 
+/// The options of dbos that bear on its speed: the size of its pool, and the pause before it reads a notified change.
+const DBOS: Entry = entry(
+    "dbos",
+    Program::Dbos,
+    Tries::Best(&["", "--connections 4", "--connections 20", "--coalesce-ms 1"], &["", "--connections 20"]),
+);
+
+/// The defaults of the runtime: two turns and two activities at the same time.
+const DEFAULTS: Entry = entry(OUTLAST_DEFAULTS, Program::Outlast, AS_IT_IS);
+
 /// Its line replaces that of the scenario.
 const fn floor(system: &'static str, line: &'static str, tries: Tries) -> Entry {
     Entry { options: line, ..entry(system, Program::Floor, tries) }
@@ -67,8 +78,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             floor("floor-1", "hello-postgres --count 2000 --per-transaction 1", MANY_CONNECTIONS),
             floor("floor-64", "hello-postgres --count 8000 --per-transaction 64", FEW_CONNECTIONS),
             duroxide(PEER),
+            entry(DUROXIDE_DEFAULTS, Program::DuroxidePg, AS_IT_IS),
             DURARE,
+            DBOS,
             outlast(WIDE),
+            DEFAULTS,
         ],
     },
     Scenario {
@@ -78,7 +92,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         full: "fan-outs --count 250 --steps 5",
         quick: "fan-outs --count 80 --steps 5",
         judged_by: THROUGHPUT,
-        entries: &[duroxide(PEER), outlast(WIDE)],
+        entries: &[duroxide(PEER), outlast(WIDE), DEFAULTS],
     },
     Scenario {
         name: "chain-10",
@@ -87,7 +101,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         full: "chains --count 200 --steps 10",
         quick: "chains --count 40 --steps 10",
         judged_by: THROUGHPUT,
-        entries: &[duroxide(PEER), DURARE, outlast(WIDE)],
+        entries: &[duroxide(PEER), DURARE, DBOS, outlast(WIDE), DEFAULTS],
     },
     Scenario {
         name: "long-chain",
@@ -96,7 +110,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         full: "long-chain --steps 1000",
         quick: "long-chain --steps 300",
         judged_by: STEP,
-        entries: &[duroxide(PEER_POLLING), DURARE, outlast(NARROW)],
+        entries: &[duroxide(PEER_POLLING), DURARE, DBOS, outlast(NARROW)],
     },
     Scenario {
         name: "hello-idle",
@@ -105,7 +119,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         full: "hello-idle --count 50",
         quick: "hello-idle --count 15",
         judged_by: P50,
-        entries: &[duroxide(PEER_NOT_POLLING), DURARE, outlast(NARROW)],
+        entries: &[duroxide(PEER_NOT_POLLING), DURARE, DBOS, outlast(NARROW)],
     },
     Scenario {
         name: "processes-1",

@@ -1,6 +1,9 @@
 //! The scenarios on stores in this process: SQLite at two settings, and in memory.
 
-use super::{AS_IT_IS, Backend, Effort, Entry, NARROW, P50, STEP, Scenario, THROUGHPUT, Tries, WIDE};
+use super::{
+    AS_IT_IS, Backend, DUROXIDE_DEFAULTS, Effort, Entry, NARROW, OUTLAST_DEFAULTS, P50, STEP, Scenario,
+    THROUGHPUT, Tries, WIDE,
+};
 use crate::contestant::Program;
 
 const PEER: Tries = Tries::Best(
@@ -59,6 +62,9 @@ const fn floor(system: &'static str, line: &'static str) -> Entry {
     Entry { system, store: "sqlite", program: Program::Floor, options: line, tries: AS_IT_IS, effort }
 }
 
+/// The defaults of the runtime: two turns and two activities at the same time.
+const DEFAULTS: Entry = Entry { system: OUTLAST_DEFAULTS, ..outlast(FULL, AS_IT_IS) };
+
 const fn once(entry: Entry, effort: Effort) -> Entry {
     Entry { effort, ..entry }
 }
@@ -94,13 +100,16 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         entries: &[
             FLOOR_1,
             FLOOR_64,
+            floor("floor-64-hellos", "hello --count 8000 --hellos-per-transaction 64 --synchronous full"),
             floor("floor-1", "hello --count 1000 --per-transaction 1 --synchronous normal"),
             floor("floor-64", "hello --count 8000 --per-transaction 64 --synchronous normal"),
             duroxide("", PEER),
+            Entry { system: DUROXIDE_DEFAULTS, ..duroxide("", AS_IT_IS) },
             durare(NORMAL),
             durare(FULL),
             outlast(FULL, WIDE),
             outlast(NORMAL, WIDE),
+            DEFAULTS,
         ],
     },
     Scenario {
@@ -110,7 +119,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         full: "hello-closed --in-flight 16 --count 8000 --seconds 10",
         quick: "hello-closed --in-flight 16 --count 1000 --seconds 2",
         judged_by: THROUGHPUT,
-        entries: &[duroxide("", PEER), outlast(FULL, WIDE), outlast(NORMAL, WIDE)],
+        entries: &[duroxide("", PEER), outlast(FULL, WIDE), outlast(NORMAL, WIDE), DEFAULTS],
     },
     Scenario {
         name: "fan-out-5",
@@ -119,7 +128,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         full: "fan-outs --count 400 --steps 5",
         quick: "fan-outs --count 80 --steps 5",
         judged_by: THROUGHPUT,
-        entries: &[duroxide("", PEER), outlast(FULL, WIDE), outlast(NORMAL, WIDE)],
+        entries: &[duroxide("", PEER), outlast(FULL, WIDE), outlast(NORMAL, WIDE), DEFAULTS],
     },
     Scenario {
         name: "chain-10",
@@ -134,6 +143,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             durare(FULL),
             outlast(FULL, WIDE),
             outlast(NORMAL, WIDE),
+            DEFAULTS,
         ],
     },
     Scenario {
@@ -159,7 +169,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         full: "wide-fan-out --steps 1000 --limit-s 50",
         quick: "wide-fan-out --steps 500 --limit-s 20",
         judged_by: THROUGHPUT,
-        entries: &[duroxide("", PEER_NOT_POLLING), outlast(FULL, WIDE), outlast(NORMAL, WIDE)],
+        entries: &[duroxide("", PEER_NOT_POLLING), outlast(FULL, WIDE), outlast(NORMAL, WIDE), DEFAULTS],
     },
     Scenario {
         name: "fan-out-5000",
@@ -172,6 +182,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             once(duroxide("--dispatchers 2", AS_IT_IS), Effort::Once),
             outlast(FULL, WIDE),
             outlast(NORMAL, WIDE),
+            DEFAULTS,
         ],
     },
     Scenario {

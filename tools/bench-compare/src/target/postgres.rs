@@ -1,10 +1,12 @@
 //! The targets on PostgreSQL.
 
-use super::{Bound, Round, Target, faster, figure, median, more, not_above, within};
+use super::{Bound, Round, Target, at_defaults, faster, figure, median, more, not_above};
 
 const OUTLAST: &str = "outlast postgres";
 const DUROXIDE: &str = "duroxide postgres";
 const DURARE: &str = "durare postgres";
+const DBOS: &str = "dbos postgres";
+const DEFAULTS: &str = "outlast-defaults postgres";
 const FLOOR_64: &str = "floor-64 postgres";
 
 /// In none of the rounds.
@@ -19,7 +21,9 @@ const fn no_deadlocks(scenario: &'static str) -> Target {
 }
 
 pub(super) const TARGETS: &[Target] = &[
+    more("hello", DEFAULTS, "duroxide-defaults postgres", 15.0),
     more("hello", OUTLAST, DUROXIDE, 15.0),
+    at_defaults("hello", DEFAULTS, OUTLAST),
     Target {
         scenario: "hello",
         of: median("hello", OUTLAST, "throughput"),
@@ -28,22 +32,23 @@ pub(super) const TARGETS: &[Target] = &[
         bound: Bound::AtLeast(0.4),
     },
     more("hello", OUTLAST, DURARE, 1.0),
+    more("hello", OUTLAST, DBOS, 1.0),
     no_deadlocks("hello"),
-    more("fan-out-5", OUTLAST, DUROXIDE, 10.0),
+    more("fan-out-5", OUTLAST, DUROXIDE, 12.0),
+    at_defaults("fan-out-5", DEFAULTS, OUTLAST),
     no_deadlocks("fan-out-5"),
     more("chain-10", OUTLAST, DUROXIDE, 10.0),
+    at_defaults("chain-10", DEFAULTS, OUTLAST),
     more("chain-10", OUTLAST, DURARE, 1.0),
+    more("chain-10", OUTLAST, DBOS, 1.0),
     no_deadlocks("chain-10"),
     faster("long-chain", "step", OUTLAST, DUROXIDE, 10.0),
     not_above("long-chain", OUTLAST, "growth", "x", 1.2),
-    within(
-        "long-chain",
-        median("long-chain", OUTLAST, "step"),
-        figure("long-chain", DURARE, "step", Round::Least),
-        1.2,
-    ),
+    faster("long-chain", "step", OUTLAST, DURARE, 1.1),
+    faster("long-chain", "step", OUTLAST, DBOS, 1.1),
     faster("hello-idle", "p50", OUTLAST, DUROXIDE, 40.0),
-    faster("hello-idle", "p50", OUTLAST, DURARE, 1.0),
+    faster("hello-idle", "p50", OUTLAST, DURARE, 1.15),
+    faster("hello-idle", "p50", OUTLAST, DBOS, 1.15),
     Target {
         scenario: "processes-2",
         of: median("processes-2", OUTLAST, "throughput"),
