@@ -32,6 +32,15 @@ pub(crate) enum Bench {
     /// Runs orchestrations for minutes at full and at half load, and compares the last minute with the first
     #[command(disable_help_flag = true)]
     Soak(PassedOn),
+    /// Measures calls in stores with more and more finished instances
+    #[command(disable_help_flag = true)]
+    Growth(PassedOn),
+    /// Measures the start on a store with many unfinished instances, and a turn with a long history
+    #[command(disable_help_flag = true)]
+    Recovery(PassedOn),
+    /// Measures the build of hello world from nothing, its packages and its size, next to peers
+    #[command(disable_help_flag = true)]
+    Footprint(PassedOn),
     /// Measures whole orchestrations, next to peers and to floors
     #[command(disable_help_flag = true)]
     Compare(PassedOn),
@@ -43,29 +52,34 @@ impl Bench {
             Self::Provider(PassedOn { args }) => run("provider", args, None),
             Self::Engine(PassedOn { args }) => run("instructions", args, None),
             Self::Macros => crate::macro_share::run(),
-            Self::Sizes(PassedOn { args }) => {
-                let server = Server::start();
-                let server = server.map_err(|reason| format!("PostgreSQL could not be started: {reason}"))?;
-                run("sizes", args, Some(&server))
-            }
+            Self::Sizes(PassedOn { args }) => with_server("sizes", args, true),
             // Without a server, only the lists of SQLite are measured.
             Self::Lists(PassedOn { args }) => run("lists", args, Server::start().ok().as_ref()),
             // Without a server, only SQLite is measured.
             Self::Held(PassedOn { args }) => run("held", args, Server::start().ok().as_ref()),
             Self::Check(PassedOn { args }) => check(args),
             Self::Soak(PassedOn { args }) => {
-                let server = match args.iter().any(|arg| arg == "postgres") {
-                    true => Some(
-                        Server::start()
-                            .map_err(|reason| format!("PostgreSQL could not be started: {reason}"))?,
-                    ),
-                    false => None,
-                };
-                run("soak", args, server.as_ref())
+                with_server("soak", args, args.iter().any(|arg| arg == "postgres"))
+            }
+            Self::Footprint(PassedOn { args }) => run("footprint", args, None),
+            Self::Growth(PassedOn { args }) => {
+                with_server("growth", args, args.iter().all(|arg| arg != "sqlite"))
+            }
+            Self::Recovery(PassedOn { args }) => {
+                with_server("recovery", args, args.iter().all(|arg| arg != "sqlite"))
             }
             Self::Compare(PassedOn { args }) => crate::run_tool("outlast-bench-compare", args),
         }
     }
+}
+
+/// Runs a subcommand of `outlast-bench`, with a server if it measures PostgreSQL.
+fn with_server(name: &str, args: &[String], needs_server: bool) -> Result<ExitCode, String> {
+    let server = match needs_server {
+        true => Some(Server::start().map_err(|reason| format!("PostgreSQL could not be started: {reason}"))?),
+        false => None,
+    };
+    run(name, args, server.as_ref())
 }
 
 /// Runs a subcommand of `outlast-bench`, with a new database of the server.

@@ -3,6 +3,7 @@
 
 use crate::cases::folder;
 use crate::measure;
+use crate::place::{Fill, file};
 use duroxide::providers::postgres::PostgresProvider;
 use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::providers::{InstanceQuery, ProviderAdmin};
@@ -48,10 +49,8 @@ pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String>
     })
 }
 
-fn with_counts(sql: &str, instances: u64) -> String {
-    sql.replace("{instances}", &instances.to_string())
-        .replace("{running}", &EVERY_RUNNING.to_string())
-        .replace("{failed}", &EVERY_FAILED.to_string())
+fn fill(instances: u64) -> Fill {
+    Fill { first: 1, last: instances, every_running: EVERY_RUNNING, every_failed: EVERY_FAILED }
 }
 
 /// The median time of some calls in milliseconds, after one call that does not count, and the last answer.
@@ -111,16 +110,12 @@ fn table(store: &str, instances: u64, rows: &[Row]) -> String {
 
 async fn sqlite(instances: u64) -> Result<String, String> {
     let folder = folder();
-    let file = folder.path().join("store.db");
+    let file = file(&folder);
     let url = format!("sqlite:{}", file.display());
     let open = async || SqliteProvider::new(&url, None).await.map_err(|error| error.to_string());
     drop(open().await?);
     let direct = rusqlite::Connection::open(&file).map_err(|error| error.to_string())?;
-    let fill = with_counts(include_str!("sql/fill_sqlite.sql"), instances);
-    let fast = "PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; PRAGMA temp_store = MEMORY;";
-    let result =
-        direct.execute_batch(&format!("{fast} BEGIN; {fill} COMMIT; PRAGMA wal_checkpoint(TRUNCATE);"));
-    result.map_err(|error| error.to_string())?;
+    fill(instances).sqlite(&direct)?;
     let mut before = Vec::new();
     for (_, status, name) in PAGES {
         let walk = async || {
@@ -149,9 +144,7 @@ async fn postgres(url: &str, instances: u64) -> Result<String, String> {
     let (direct, connection) =
         tokio_postgres::connect(url, NoTls).await.map_err(|error| error.to_string())?;
     tokio::spawn(connection);
-    for statement in with_counts(include_str!("sql/fill_postgres.sql"), instances).split(";\n") {
-        direct.batch_execute(statement).await.map_err(|error| error.to_string())?;
-    }
+    fill(instances).postgres(&direct).await?;
     let index = "(status, started_at) WHERE status IN ('Running', 'Failed')";
     direct
         .batch_execute("DROP INDEX outlast.executions_attention")

@@ -2,17 +2,13 @@
 
 use super::sample::Sample;
 use crate::hello::registries;
-use crate::measure::{server, usage};
+use crate::measure::usage;
+use crate::place::{Place, file};
 use duroxide::client::Client;
-use duroxide::providers::Provider;
-use duroxide::providers::postgres::PostgresProvider;
-use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::runtime::Runtime;
+use std::path::Path;
 use std::sync::Arc;
-use tempfile::TempDir;
-use tokio_postgres::NoTls;
 
-const FILE: &str = "soak.db";
 const MIB: f64 = 1024.0 * 1024.0;
 
 pub(super) struct Store {
@@ -21,30 +17,10 @@ pub(super) struct Store {
     place: Place,
 }
 
-enum Place {
-    /// The folder of the file, which is removed with the value.
-    Folder(TempDir),
-    Server(tokio_postgres::Client),
-}
-
 impl Store {
     pub(super) async fn open(name: &str) -> Result<Self, String> {
-        let (provider, place): (Arc<dyn Provider>, Place) = match name {
-            "postgres" => {
-                let url = server::url()?;
-                let provider = PostgresProvider::new_with_schema(&url, Some("outlast")).await;
-                let (watcher, connection) =
-                    tokio_postgres::connect(&url, NoTls).await.map_err(|error| error.to_string())?;
-                tokio::spawn(connection);
-                (Arc::new(provider.map_err(|error| error.to_string())?), Place::Server(watcher))
-            }
-            _ => {
-                let folder = crate::cases::folder();
-                let url = format!("sqlite:{}", folder.path().join(FILE).display());
-                let provider = SqliteProvider::new(&url, None).await;
-                (Arc::new(provider.map_err(|error| error.to_string())?), Place::Folder(folder))
-            }
-        };
+        let place = Place::new(name).await?;
+        let provider = place.open().await?;
         let (activities, orchestrations) = registries();
         let client = Client::new(Arc::clone(&provider));
         let runtime = Runtime::start_with_store(provider, activities, orchestrations).await;
@@ -57,10 +33,11 @@ impl Store {
         let sample = Sample { memory, ..sample };
         match &self.place {
             Place::Folder(folder) => {
-                let size = |name: &str| {
-                    std::fs::metadata(folder.path().join(name)).map_or(0.0, |found| found.len() as f64 / MIB)
-                };
-                Ok(Sample { store: size(FILE), log: size(&format!("{FILE}-wal")), ..sample })
+                let file = file(folder);
+                let log = file.with_extension("db-wal");
+                let size =
+                    |file: &Path| std::fs::metadata(file).map_or(0.0, |found| found.len() as f64 / MIB);
+                Ok(Sample { store: size(&file), log: size(&log), ..sample })
             }
             Place::Server(client) => {
                 let row = client.query_one(include_str!("../sql/soak.sql"), &[]).await;

@@ -1,6 +1,6 @@
 -- Instances with one execution and three events each; some wait for a timer, some failed.
 CREATE TEMP TABLE n AS
-WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {instances}) SELECT n FROM n;
+WITH RECURSIVE n (n) AS (SELECT {first} UNION ALL SELECT n + 1 FROM n WHERE n < {last}) SELECT n FROM n;
 INSERT INTO instances (instance_id, orchestration_name, orchestration_version, current_execution_id, created_at, updated_at)
 SELECT printf('order-%08d', n), 'Order', '1.0.0', 1, 1700000000000 + n, 1700000000000 + n FROM n;
 INSERT INTO executions (instance_id, execution_id, status, output, started_at, completed_at, updated_at, last_event_id)
