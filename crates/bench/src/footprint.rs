@@ -21,17 +21,18 @@ struct Footprint {
     size: f64,
 }
 
-pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String> {
+pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<bool, String> {
     if let Some(arg) = args.next() {
         return Err(format!("unknown option '{arg}'"));
     }
     let measured = LIBRARIES.map(|library| measure(library).map(|footprint| (library, footprint)));
     let rows = measured.into_iter().collect::<Result<Vec<_>, _>>()?;
     print!("{}", table(&rows));
-    match missed(&rows) {
-        missed if missed.is_empty() => Ok(()),
-        missed => Err(format!("Outlast is not the best of the three by: {}", missed.join(", "))),
+    let missed = missed(&rows);
+    for figure in &missed {
+        println!("MISSED: another library is ahead: {figure}");
     }
+    Ok(missed.is_empty())
 }
 
 fn measure(library: &str) -> Result<Footprint, String> {

@@ -56,22 +56,19 @@ impl Plan {
     }
 }
 
-pub(crate) fn main(args: impl Iterator<Item = String>) -> Result<(), String> {
+pub(crate) fn main(args: impl Iterator<Item = String>) -> Result<bool, String> {
     let plan = Plan::parse(args)?;
     measure::on_two_threads(async {
-        let mut missed = 0;
+        let mut met = true;
         for store in &plan.stores {
             let stages = measure_store(&plan, store).await?;
             println!("{}", table(store, &plan.stages, &stages));
             for (name, growth) in grown(&stages) {
-                missed += 1;
+                met = false;
                 println!("MISSED: {store}: {name} took {growth:.2} times as long (at most {MOST_GROWTH})");
             }
         }
-        match missed {
-            0 => Ok(()),
-            _ => Err(format!("{missed} figures grow with the number of finished instances")),
-        }
+        Ok(met)
     })
 }
 

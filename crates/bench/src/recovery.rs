@@ -44,19 +44,16 @@ impl Plan {
     }
 }
 
-pub(crate) fn main(args: impl Iterator<Item = String>) -> Result<(), String> {
+pub(crate) fn main(args: impl Iterator<Item = String>) -> Result<bool, String> {
     let plan = Plan::parse(args)?;
     measure::on_two_threads(async {
-        let mut missed = 0;
+        let mut met = true;
         for store in &plan.stores {
             cold_start(store, plan.unfinished).await?;
             let turn = long_history(store, plan.events).await?;
-            missed += usize::from(turn >= MOST_MS);
+            met &= turn < MOST_MS;
         }
-        match missed {
-            0 => Ok(()),
-            _ => Err(format!("a turn with {} events takes {MOST_MS} ms or more", plan.events)),
-        }
+        Ok(met)
     })
 }
 
