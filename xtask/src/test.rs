@@ -143,6 +143,7 @@ mod tests {
             "clippy",
             "build",
             "tests",
+            "browser",
             "sim",
             "canary",
             "chaos",
