@@ -3,6 +3,8 @@
 use crate::connection::{Connection, Limits};
 use crate::options::Options;
 use axum::Router;
+use axum::response::Redirect;
+use axum::routing::get;
 use outlast::Client;
 use std::io;
 use std::pin::pin;
@@ -59,7 +61,12 @@ pub async fn serve_with(
     let router = crate::router_with(client, options, own);
     let router = match base.as_str() {
         "" => router,
-        base => Router::new().nest(&format!("/{base}"), router),
+        base => {
+            // `nest` knows the path without the last slash only.
+            let home = format!("/{base}/instances");
+            let redirect = get(move || std::future::ready(Redirect::to(&home)));
+            Router::new().nest(&format!("/{base}"), router).route(&format!("/{base}/"), redirect)
+        }
     };
     let (stopping, stopped) = watch::channel(());
     let mut connections = JoinSet::new();

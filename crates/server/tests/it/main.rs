@@ -8,6 +8,7 @@ mod history;
 mod kit;
 mod limits;
 mod metrics;
+mod needs_browser;
 mod operate;
 mod pages;
 mod postgres;
