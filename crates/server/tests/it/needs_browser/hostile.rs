@@ -134,6 +134,7 @@ async fn hostile_texts_stay_texts_on_every_page() {
     let first = "[...document.querySelectorAll('td[data-why]')].slice(0, 30)";
     tab.until(&format!("{first}.every((cell) => cell.textContent)")).await;
     check(&tab, "the list").await;
+    tab.check_width("the list").await;
     tab.shot("hostile-list").await;
     let links = "return [...document.querySelectorAll('td.id a')].map((link) => link.textContent)";
     let ids = tab.run(links, &[]).await;
@@ -144,10 +145,11 @@ async fn hostile_texts_stay_texts_on_every_page() {
     tab.go(&shop.at("/audit")).await;
     tab.until_text("instance.pause").await;
     check(&tab, "the audit").await;
+    tab.check_width("the audit").await;
     tab.shot("hostile-audit").await;
     for rest in [
         "",
-        "?tab=events&payloads=true",
+        "?tab=events&payloads=true&after=0",
         "?tab=state&payloads=true",
         "?tab=pending&payloads=true",
         "?tab=tree",
@@ -160,6 +162,12 @@ async fn hostile_texts_stay_texts_on_every_page() {
         check(&tab, &format!("{rest} of all texts")).await;
         tab.check_width(rest).await;
     }
+    tab.go(&shop.instance("all", "?tab=events&payloads=true")).await;
+    tab.until("document.querySelector('.flow .event .details')?.textContent.includes('version')").await;
+    tab.run("document.querySelector('.flow').scrollTop = 1e9", &[]).await;
+    tab.until("document.querySelector('.flow').innerText.includes('ExternalSubscribed')").await;
+    tab.click(".flow .event:last-child .type").await;
+    check(&tab, "the long list of events").await;
     for id in &names {
         tab.go(&shop.instance(id, "?tab=events&payloads=true")).await;
         tab.until("document.readyState === 'complete' && document.querySelector('main h1')").await;

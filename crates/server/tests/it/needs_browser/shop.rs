@@ -205,6 +205,18 @@ fn orchestrations() -> OrchestrationRegistry {
             ctx.schedule_timer(Duration::from_secs(3_600)).await;
             Ok(String::new())
         })
+        .register("Archive", |ctx: OrchestrationContext, count: String| async move {
+            for number in 0..count.parse().unwrap_or(0) {
+                ctx.set_kv_value(format!("page {}", number % 100), format!("{{\"number\":{number}}}"));
+                if number % 5_000 == 4_999 {
+                    ctx.schedule_timer(Duration::from_millis(1)).await;
+                }
+            }
+            ctx.set_kv_value("archived", &count);
+            ctx.schedule_wait("more").await;
+            ctx.set_kv_value("archived", "more");
+            Ok(count)
+        })
         .register("Render", |ctx: OrchestrationContext, input: String| async move {
             ctx.schedule_activity("Render", input).with_tag("gpu").await
         })
