@@ -13,3 +13,4 @@ mod operate;
 mod pages;
 mod postgres;
 mod stream;
+mod tls;

@@ -88,6 +88,9 @@ async fn list_of_a_large_store_is_painted_at_once() {
         let times = tab.run(times, &[]).await;
         answers.push(times[0].as_f64().unwrap());
         paints.push(times[1].as_f64().unwrap());
+        // The totals cost a scan of the store. The next visit begins when they are shown.
+        tab.until("![...document.querySelectorAll('[data-count]')].some((place) => !place.textContent)")
+            .await;
     }
     answers.sort_by(f64::total_cmp);
     paints.sort_by(f64::total_cmp);
@@ -95,7 +98,7 @@ async fn list_of_a_large_store_is_painted_at_once() {
         "{count} instances: answer after {:.0} ms, first paint after {:.0} ms (medians of 9)",
         answers[4], paints[4]
     );
-    assert!(paints[4] < 5_000.0, "{paints:?}");
+    assert!(paints[4] < 2_000.0, "{paints:?}");
     tab.check("list of a large store").await;
     shop.stop().await;
 }
