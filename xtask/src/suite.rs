@@ -1,5 +1,6 @@
 //! The suites of `cargo xtask test`. A new suite is a row in [`SUITES`] and a function that returns an [`Outcome`].
 
+mod browser;
 mod chaos;
 mod check;
 mod deny;
@@ -66,6 +67,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite::new("clippy", First, "lints; warnings are errors", check::clippy),
     Suite::new("build", First, "the programs of the following suites", programs::run),
     Suite::new("tests", Waiting, "unit and integration tests", libtest::tests),
+    Suite::new("browser", Waiting, "the dashboard and the page of the demo in Chromium", browser::run),
     Suite::new("sim", Apart, "2,000 seeds of the simulator", sim::run),
     Suite::new("canary", Waiting, "no payload, password or URL in any log, at TRACE", libtest::canary),
     Suite::new("chaos", Waiting, "at least 30 killed worker processes", chaos::run),

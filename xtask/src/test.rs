@@ -144,6 +144,7 @@ mod tests {
             "clippy",
             "build",
             "tests",
+            "browser",
             "sim",
             "canary",
             "chaos",

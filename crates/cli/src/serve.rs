@@ -5,7 +5,7 @@ use crate::output::plain;
 use crate::store::{self, Intent, StoreArgs};
 use clap::Args as ClapArgs;
 use outlast::runtime::RuntimeOptions;
-use outlast_server::{Options, Scope, Tokens};
+use outlast_server::{Options, Scope, Tls, Tokens};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -43,6 +43,12 @@ pub(crate) struct ServeArgs {
     /// The path under which a proxy passes requests on, such as /outlast
     #[arg(long, value_name = "PATH", default_value = "")]
     base_path: String,
+    /// The chain of certificates of the server, in PEM form; then the server speaks TLS
+    #[arg(long, value_name = "PATH", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, in PEM form
+    #[arg(long, value_name = "PATH", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// The most deliveries of a message, as the runtimes have it
     #[arg(long, value_name = "N", default_value_t = RuntimeOptions::default().max_attempts)]
     max_attempts: u32,
@@ -62,12 +68,20 @@ pub(crate) async fn run(args: ServeArgs) -> Result<(), Failure> {
         Some(path) => tokens(path).map(|(tokens, login)| (Some(tokens), login))?,
         None => (None, None),
     };
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => {
+            let tls = Tls::from_pem_files(certificate, key);
+            Some(tls.map_err(|error| Failure::new(error.to_string()))?)
+        }
+        _ => None,
+    };
     let listener = TcpListener::bind(args.listen).await.map_err(|error| busy(args.listen, &error))?;
     let address = listener.local_addr()?;
     let mut options = Options::default();
     options.store = place.to_string();
     options.operate = args.operate;
     options.tokens = tokens;
+    options.tls = tls;
     options.hosts = args.allow_host;
     // Clients of an address that is given may name it.
     options.hosts.extend((!address.ip().is_unspecified()).then(|| host(address)));
@@ -91,8 +105,9 @@ fn tokens(path: &Path) -> Result<(Tokens, Option<String>), Failure> {
 fn announce(options: &Options, address: SocketAddr, login: Option<&str>) -> io::Result<()> {
     let path = options.base_path.trim_matches('/');
     let base = if path.is_empty() { String::new() } else { format!("/{path}") };
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
     let mut out = io::stdout().lock();
-    writeln!(out, "Serving {} at http://{}{base}/", plain(&options.store), shown(address))?;
+    writeln!(out, "Serving {} at {scheme}://{}{base}/", plain(&options.store), shown(address))?;
     let mode = if options.operate {
         "Requests may change instances."
     } else {
@@ -107,7 +122,7 @@ fn announce(options: &Options, address: SocketAddr, login: Option<&str>) -> io::
         (Some(_), None) => writeln!(out, "Requests need a token of the token file.")?,
         // Browsers do not send the part after `#`.
         (Some(_), Some(token)) => {
-            writeln!(out, "Log in once with http://{}{base}/login#token={token}", shown(address))?;
+            writeln!(out, "Log in once with {scheme}://{}{base}/login#token={token}", shown(address))?;
         }
     }
     out.flush()

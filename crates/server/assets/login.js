@@ -3,11 +3,15 @@
 export function startLogin() {
   const form = document.querySelector("form[data-login]");
   if (form instanceof HTMLFormElement) {
-    const given = new URLSearchParams(location.hash.slice(1)).get("token");
-    if (given) {
+    const useAddress = () => {
+      const given = new URLSearchParams(location.hash.slice(1)).get("token");
+      if (!given) return;
       history.replaceState(null, "", location.pathname + location.search);
       login(form, given);
-    }
+    };
+    useAddress();
+    // A browser that shows this page already does not load it again for another part after #.
+    window.addEventListener("hashchange", useAddress);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       login(form, String(new FormData(form).get("token")));

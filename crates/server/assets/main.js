@@ -1,6 +1,7 @@
 // Starts the modules. Every page works without them.
 import { showTimes } from "./time.js";
 import { startActs } from "./act.js";
+import { showEvents } from "./events.js";
 import { startKeys } from "./keys.js";
 import { startLive } from "./live.js";
 import { startLogin } from "./login.js";
@@ -9,6 +10,7 @@ import { showCounts, showWhys } from "./why.js";
 /** Shows what the server leaves to the browser. Called for a new page, and after each update. */
 export function refresh() {
   showTimes();
+  showEvents();
   showCounts();
   showWhys();
 }

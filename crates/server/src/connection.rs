@@ -15,7 +15,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::Sleep;
+use tokio::time::{Sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 /// The most bytes of the headers of a request.
 const HEADER_BYTES: usize = 64 * 1024;
@@ -34,16 +35,29 @@ pub(crate) struct Connection {
     pub(crate) peer: SocketAddr,
     pub(crate) router: Router,
     pub(crate) limits: Limits,
+    pub(crate) tls: Option<TlsAcceptor>,
     /// Changes when the server stops.
     pub(crate) stopped: watch::Receiver<()>,
 }
 
 impl Connection {
     /// Answers requests until the client closes the connection, a limit is over, or the server stops.
-    pub(crate) async fn run(self, stream: TcpStream) {
-        let Self { peer, router, limits, mut stopped } = self;
+    pub(crate) async fn run(mut self, stream: TcpStream) {
         // A hint leaves at once. Without the option it leaves later.
         let _ = stream.set_nodelay(true);
+        match self.tls.take() {
+            None => self.serve(stream).await,
+            // A client that does not finish the handshake has the time of the headers. Its error concerns the client, who knows.
+            Some(tls) => {
+                if let Ok(Ok(stream)) = timeout(self.limits.header, tls.accept(stream)).await {
+                    self.serve(stream).await;
+                }
+            }
+        }
+    }
+
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let Self { peer, router, limits, mut stopped, .. } = self;
         let io = TokioIo::new(Patient { stream, patience: limits.write, stalled: None });
         let router = TowerToHyperService::new(router);
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
@@ -135,7 +149,7 @@ mod tests {
         let (stream, mut client) = tokio::io::duplex(8);
         let mut patient = Patient { stream, patience: Duration::from_secs(30), stalled: None };
         let hour = Duration::from_secs(3_600);
-        let stalled = tokio::time::timeout(hour, patient.write_all(&[0; 9])).await.expect("the write ends");
+        let stalled = timeout(hour, patient.write_all(&[0; 9])).await.expect("the write ends");
         assert_eq!(stalled.unwrap_err().kind(), io::ErrorKind::TimedOut);
         let mut read = [0; 8];
         client.read_exact(&mut read).await.unwrap();

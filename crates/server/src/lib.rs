@@ -39,12 +39,14 @@ mod options;
 mod problem;
 mod routes;
 mod serve;
+mod tls;
 mod ui;
 mod view;
 
 pub use access::{Scope, Scopes, TokenError, Tokens};
 pub use options::Options;
 pub use serve::{serve, serve_with};
+pub use tls::{Tls, TlsError};
 
 use app::App;
 use axum::Router;

@@ -1,6 +1,7 @@
 //! The options of the server.
 
 use crate::access::Tokens;
+use crate::tls::Tls;
 use outlast::RuntimeOptions;
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ pub struct Options {
     pub request_rate: f64,
     /// The requests that a caller may make at once, above the rate.
     pub request_burst: u32,
+    /// TLS, for [`serve`](crate::serve()); `None` serves plain HTTP.
+    pub tls: Option<Tls>,
     /// The most connections at a time, for [`serve`](crate::serve()). Further connections wait.
     pub connections: usize,
     /// The longest time for the headers of a request, and the longest time that a connection stays open without a request, for
@@ -59,6 +62,7 @@ impl Default for Options {
             body_timeout: Duration::from_secs(30),
             request_rate: 500.0,
             request_burst: 1_000,
+            tls: None,
             connections: 512,
             header_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),

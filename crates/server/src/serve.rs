@@ -2,7 +2,10 @@
 
 use crate::connection::{Connection, Limits};
 use crate::options::Options;
+use crate::tls::Tls;
 use axum::Router;
+use axum::response::Redirect;
+use axum::routing::get;
 use outlast::Client;
 use std::io;
 use std::pin::pin;
@@ -54,12 +57,18 @@ pub async fn serve_with(
         ));
     }
     let limits = Limits { header: options.header_timeout, write: options.write_timeout };
+    let tls = options.tls.as_ref().map(Tls::acceptor);
     let places = Arc::new(Semaphore::new(options.connections));
     let base = options.base_path.trim_matches('/').to_string();
     let router = crate::router_with(client, options, own);
     let router = match base.as_str() {
         "" => router,
-        base => Router::new().nest(&format!("/{base}"), router),
+        base => {
+            // `nest` knows the path without the last slash only.
+            let home = format!("/{base}/instances");
+            let redirect = get(move || std::future::ready(Redirect::to(&home)));
+            Router::new().nest(&format!("/{base}"), router).route(&format!("/{base}/"), redirect)
+        }
     };
     let (stopping, stopped) = watch::channel(());
     let mut connections = JoinSet::new();
@@ -78,8 +87,8 @@ pub async fn serve_with(
         while connections.try_join_next().is_some() {}
         match accepted {
             Ok((stream, peer)) => {
-                let connection =
-                    Connection { peer, router: router.clone(), limits, stopped: stopped.clone() };
+                let (router, tls, stopped) = (router.clone(), tls.clone(), stopped.clone());
+                let connection = Connection { peer, router, limits, tls, stopped };
                 connections.spawn(async move {
                     connection.run(stream).await;
                     drop(place);

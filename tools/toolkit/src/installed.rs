@@ -18,17 +18,37 @@ pub fn find_or_install<T>(
     then: &str,
     look: impl Fn() -> Option<T>,
 ) -> Result<T, String> {
+    find_or_install_with(name, &["install", "-y", package], then, look)
+}
+
+/// [`find_or_install`] with several packages, without the packages that they only recommend.
+pub fn find_or_install_all<T>(
+    name: &str,
+    packages: &[&str],
+    then: &str,
+    look: impl Fn() -> Option<T>,
+) -> Result<T, String> {
+    let install = [&["install", "-y", "--no-install-recommends"], packages].concat();
+    find_or_install_with(name, &install, then, look)
+}
+
+fn find_or_install_with<T>(
+    name: &str,
+    install: &[&str],
+    then: &str,
+    look: impl Fn() -> Option<T>,
+) -> Result<T, String> {
     if let Some(found) = look() {
         return Ok(found);
     }
+    let command = install.join(" ");
     if process::is_root() && succeeds("apt-get", &["--version"]) {
-        println!("{name} is missing: installing the package {package}");
-        let _ = succeeds("apt-get", &["update"]) && succeeds("apt-get", &["install", "-y", package]);
+        println!("{name} is missing: apt-get {command}");
+        let _ = succeeds("apt-get", &["update"]) && succeeds("apt-get", install);
     }
     look().ok_or_else(|| {
         format!(
-            "{name} is not installed and could not be installed: run `apt-get update && apt-get install -y {package}` \
-             as root, then {then}"
+            "{name} is not installed and could not be installed: run `apt-get update && apt-get {command}` as root, then {then}"
         )
     })
 }
@@ -45,5 +65,6 @@ mod tests {
     #[test]
     fn a_program_that_exists_is_not_installed() {
         assert_eq!(find_or_install("it", "no-such-package", "again", || Some(7)), Ok(7));
+        assert_eq!(find_or_install_all("it", &["no-such-package"], "again", || Some(7)), Ok(7));
     }
 }

@@ -11,15 +11,23 @@ const NEEDS_ROOT: &str = "needs_root::";
 /// A module with this name holds tests that need a PostgreSQL server. So do all tests of [`POSTGRES_PACKAGE`].
 const NEEDS_POSTGRES: &str = "needs_postgres::";
 const POSTGRES_PACKAGE: &str = "-p outlast-postgres ";
+/// A module with this name holds tests that drive a browser.
+const NEEDS_BROWSER: &str = "needs_browser::";
 /// Tests that read the log of a whole process.
 const CANARY: &str = "canary::";
 
 /// Most tests wait for timers, disks and servers: a program has more threads than the machine has cores.
 const THREADS: [&str; 2] = ["--test-threads", "8"];
 
-/// All tests except those of the suites `canary` and `small-disks`.
+/// All tests except those of the suites `browser`, `canary` and `small-disks`.
 pub(super) fn tests() -> Result<Outcome, String> {
-    with_postgres(&[&THREADS[..], &["--skip", NEEDS_ROOT, "--skip", CANARY]].concat())
+    let others = ["--skip", NEEDS_ROOT, "--skip", NEEDS_BROWSER, "--skip", CANARY];
+    with_postgres(&[&THREADS[..], &others].concat())
+}
+
+/// The tests that drive a browser. The tests of a program share one browser while they wait for it at the same time.
+pub(super) fn browser_tests() -> Result<Tally, String> {
+    Ok(run_all(&programs::tests()?, &[&THREADS[..], &[NEEDS_BROWSER]].concat(), None))
 }
 
 /// Payloads, passwords and URLs stay out of logs: the tests put a marker into each of them, log at TRACE, and search the
@@ -43,7 +51,11 @@ pub(super) fn portable() -> Result<Outcome, String> {
     let mut args = vec!["test", "--no-run", "--all-features", "--lib", "--bins", "--tests"];
     args.extend(PORTABLE.iter().flat_map(|package| ["-p", package]));
     let programs: Vec<Program> = programs::build(&args)?.into_iter().filter(Program::is_test).collect();
-    Ok(Outcome::Ran(run_all(&programs, &["--skip", NEEDS_ROOT, "--skip", NEEDS_POSTGRES], None)))
+    Ok(Outcome::Ran(run_all(
+        &programs,
+        &["--skip", NEEDS_ROOT, "--skip", NEEDS_POSTGRES, "--skip", NEEDS_BROWSER],
+        None,
+    )))
 }
 
 /// Packages whose tests need Rust and a C compiler only.

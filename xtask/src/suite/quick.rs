@@ -17,7 +17,7 @@ const CHECKS: [&str; 3] = ["fmt", "tidy", "clippy"];
 /// Modules of integration tests that take more than ten seconds, or that need more than the sources: the quick check leaves
 /// them out. An empty package name means every package.
 const SLOW: &[(&str, &[&str])] = &[
-    ("", &["needs_root::", "needs_postgres::", "canary::"]),
+    ("", &["needs_root::", "needs_postgres::", "needs_browser::", "canary::"]),
     ("outlast", &["scenario::"]),
     ("outlast-chaos", &["flood::", "outage::", "power::", "verify::"]),
     ("outlast-conformance", &["defects::"]),

@@ -12,6 +12,8 @@ mod instance;
 #[cfg(unix)]
 mod killed;
 #[cfg(all(unix, feature = "server"))]
+mod needs_browser;
+#[cfg(all(unix, feature = "server"))]
 mod page;
 mod postgres;
 mod program;

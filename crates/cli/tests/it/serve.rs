@@ -89,3 +89,34 @@ async fn busy_port_is_an_error_that_names_a_free_one() {
     let said = run(["serve", "--store", store.to_str().unwrap(), "--listen", &address]).failed();
     assert!(said.contains("is in use") && said.contains("--listen 127.0.0.1:0"), "{said}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificate_and_key_make_the_server_speak_tls() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("jobs.db");
+    parked(&store).await;
+    let file = |name: &str| format!("{}/../server/tests/it/certificates/{name}", env!("CARGO_MANIFEST_DIR"));
+    let serve = |more: &[&str]| {
+        let args = ["serve", "--store", store.to_str().unwrap(), "--listen", "127.0.0.1:0"];
+        outlast(args.iter().chain(more))
+    };
+    let [certificate, key, other] = ["server.crt", "server.key", "other.key"].map(file);
+    let wrong =
+        crate::support::said(serve(&["--tls-cert", &certificate, "--tls-key", &other]).output().unwrap());
+    assert!(wrong.failed().contains("cannot be used together"));
+    let half = crate::support::said(serve(&["--tls-cert", &certificate]).output().unwrap());
+    assert!(half.code == Some(2) && half.err.contains("--tls-key"), "{half:?}");
+    let mut command = serve(&["--tls-cert", &certificate, "--tls-key", &key]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let address =
+        first.split("https://").nth(1).expect("an address with TLS").trim_end_matches('/').to_string();
+    // The answer to plain HTTP is an alert of TLS, or none. `tls.rs` of the server connects with TLS.
+    let mut stream = TcpStream::connect(&address).unwrap();
+    write!(stream, "GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+    assert_eq!(stop(child), Some(0));
+}

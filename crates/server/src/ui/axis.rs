@@ -5,7 +5,7 @@ use outlast::lens::Gap;
 /// The width of a chart in its own units.
 pub(super) const WIDTH: f64 = 1_000.0;
 /// The width that is left of a gap.
-const GAP: f64 = 18.0;
+const GAP: f64 = 60.0;
 
 /// Maps times to the width of a chart.
 pub(super) struct Axis {
@@ -77,8 +77,8 @@ mod tests {
     fn gaps_are_narrow_and_places_grow_with_time() {
         let axis = Axis::new(0, 1_000_100, &[Gap { from_ms: 50, to_ms: 1_000_050 }]);
         let places: Vec<f64> = [0, 50, 1_000_050, 1_000_100].map(|ms| axis.place(ms)).into();
-        assert_eq!(places, [0.0, 491.0, 509.0, 1_000.0]);
-        assert_eq!(axis.gaps().collect::<Vec<_>>(), [(491.0, 509.0, 1_000_000)]);
+        assert_eq!(places, [0.0, 470.0, 530.0, 1_000.0]);
+        assert_eq!(axis.gaps().collect::<Vec<_>>(), [(470.0, 530.0, 1_000_000)]);
         assert_eq!(axis.place(2_000_000), WIDTH);
         assert_eq!(Axis::new(5, 5, &[]).place(5), 0.0);
     }

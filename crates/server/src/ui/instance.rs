@@ -238,18 +238,18 @@ impl Page {
         [
             (
                 "pause",
-                "Pause",
+                "Pause the instance",
                 "No turn of the instance runs until it is resumed. Its messages wait in their order.",
             ),
-            ("resume", "Resume", "The messages that wait are delivered, in their order."),
+            ("resume", "Resume the instance", "The messages that wait are delivered, in their order."),
             (
                 "cancel",
-                "Cancel",
+                "Cancel the instance",
                 "The instance is asked to stop at its next turn. Code that answers requests to cancel may undo its work first.",
             ),
             (
                 "terminate",
-                "Terminate",
+                "Terminate the instance",
                 "The instance ends at its next turn. No code of its orchestration runs any more, also no code that undoes its work.",
             ),
         ]

@@ -42,7 +42,7 @@ pub(super) async fn login(
     let is_plain =
         body.token.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b';' | b',' | b'"' | b'\\'));
     match is_known && is_plain {
-        true => Ok(set_cookie(&app, &body.token, secure(&headers))),
+        true => Ok(set_cookie(&app, &body.token, secure(&app, &headers))),
         false => Err(Problem::new(Code::UNAUTHENTICATED, "the server does not know this token")),
     }
 }
@@ -51,9 +51,12 @@ pub(super) async fn logout(State(app): State<Shared>) -> Response {
     set_cookie(&app, "", "; Max-Age=0")
 }
 
-/// A browser sends the cookie over TLS only, if the login came through a proxy with TLS. A client that lies gets a stricter cookie.
-fn secure(headers: &HeaderMap) -> &'static str {
-    match headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https") {
+/// A browser sends the cookie over TLS only, if the server has TLS, or if the login came through a proxy with TLS. A client that lies
+/// gets a stricter cookie.
+fn secure(app: &App, headers: &HeaderMap) -> &'static str {
+    match app.options.tls.is_some()
+        || headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https")
+    {
         true => "; Secure",
         false => "",
     }

@@ -54,6 +54,8 @@ fn short(found: &Diagnosis) -> String {
     let says = sentence.strip_prefix(&start).unwrap_or(&sentence);
     let end = found.remedy().map(|command| format!(": `{command}`.")).unwrap_or_default();
     let says = says.strip_suffix(&end).unwrap_or(says).trim_end_matches('.');
+    // The command that the sentence announces is a field of its own.
+    let says = says.rsplit_once("; this command ").map_or(says, |(says, _)| says);
     let mut chars = says.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }

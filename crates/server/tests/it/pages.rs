@@ -114,7 +114,7 @@ async fn pages_have_no_inline_scripts_or_styles() {
             assert!(!page.contains(part), "{part} at {path}");
         }
     }
-    for name in ["main", "act", "hints", "keys", "live", "login", "morph", "time", "why"] {
+    for name in ["main", "act", "events", "hints", "keys", "live", "login", "morph", "time", "why"] {
         let script = server.get(&format!("/assets/{name}.js")).await;
         assert!(script.status == 200 && script.headers.contains("text/javascript"), "{name}");
         for part in
