@@ -4,6 +4,7 @@ use crate::check::CheckArgs;
 use crate::config::ConfigArgs;
 use crate::doctor::DoctorArgs;
 use crate::instance::InstanceArgs;
+use crate::migrate_from::MigrateFromArgs;
 use crate::orchestration::OrchestrationArgs;
 use crate::queue::QueueArgs;
 use crate::shell::{CompletionsArgs, ManArgs};
@@ -40,6 +41,9 @@ pub(crate) enum Command {
     #[command(arg_required_else_help = true)]
     Instance(InstanceArgs),
     Man(ManArgs),
+    /// Bring the instances of another product's store over
+    #[command(arg_required_else_help = true)]
+    MigrateFrom(MigrateFromArgs),
     /// Pause and resume all instances of an orchestration, and list the paused orchestrations
     #[command(arg_required_else_help = true)]
     Orchestration(OrchestrationArgs),

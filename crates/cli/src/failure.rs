@@ -104,6 +104,12 @@ impl From<outlast::client::ClientError> for Failure {
     }
 }
 
+impl From<outlast::providers::ProviderError> for Failure {
+    fn from(error: outlast::providers::ProviderError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
 #[cfg(test)]
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

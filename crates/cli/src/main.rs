@@ -1,7 +1,7 @@
 //! The `outlast` command: a demo that survives kills, commands for the instances of a store, a check of new programs, and stress runs.
 //!
-//! `check/` replays instances with a new build of a program, `config.rs` has the profiles of the user, `demo/` is a shop that demonstrates Outlast, `doctor/` looks for states that do not mend themselves, `instance/` has one file per subcommand for operators, `orchestration.rs` pauses and resumes orchestrations, `queue.rs` counts the queues, `stress/` puts a store under
-//! load, `serve.rs` runs the HTTP server, `shell.rs` prints completions and manual pages, `store/` opens the store that `--store` names. Commands print through `output.rs` and return a `Failure`.
+//! `check/` replays instances with a new build of a program, `config.rs` has the profiles of the user, `demo/` is a shop that demonstrates Outlast, `doctor/` looks for states that do not mend themselves, `instance/` has one file per subcommand for operators, `migrate_from/` reads stores of `duroxide`, `orchestration.rs` pauses and resumes orchestrations, `queue.rs` counts the queues, `stress/` puts a store under
+//! load, `serve.rs` runs the HTTP server, `shell.rs` prints completions and manual pages, `store/` opens the store that `--store` names, `transfer/` moves instances between stores and files. Commands print through `output.rs` and return a `Failure`.
 
 mod args;
 mod check;
@@ -11,6 +11,7 @@ mod doctor;
 mod duration;
 mod failure;
 mod instance;
+mod migrate_from;
 mod orchestration;
 mod output;
 mod queue;
@@ -22,6 +23,7 @@ mod shell;
 mod store;
 mod stress;
 mod terminal;
+mod transfer;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -72,6 +74,7 @@ fn run(args: Args) -> Result<(), Failure> {
             Command::Doctor(doctor) => doctor::run(doctor).await,
             Command::Instance(instance) => instance::run(instance).await,
             Command::Man(man) => shell::man(&man),
+            Command::MigrateFrom(migrate) => migrate_from::run(migrate).await,
             Command::Orchestration(orchestration) => orchestration::run(orchestration).await,
             Command::Queue(queue) => queue::run(queue).await,
             #[cfg(feature = "server")]

@@ -47,6 +47,7 @@ macro_rules! __each_validation {
             noted_failures: [a_noted_failure_is_counted_and_kept, a_noted_failure_is_no_silent_delivery, a_noted_activity_returns_after_its_delay, a_failure_is_noted_under_the_lease_only, a_noted_activity_completes_as_any_other],
             holds: [a_held_instance_gets_no_turn, messages_for_a_held_instance_wait_in_order, a_hold_waits_for_a_running_turn, a_turn_is_given_back_uncounted_for_a_hold, a_new_instance_is_held_with_its_start, an_expired_lease_ends_with_a_hold, a_cancellation_releases_a_held_instance, no_turn_runs_ahead_of_a_hold, a_deleted_instance_is_not_held, held_messages_are_counted_apart, instances_are_held_once_and_listed, orchestrations_are_paused_once_and_listed, a_resumption_ends_one_pause, the_audit_keeps_its_records],
             resets: [a_reset_begins_the_next_execution, a_reset_puts_keys_and_status_back, a_reset_repeats_the_removal_of_keys, a_reset_fits_the_newest_events, an_expired_lease_ends_with_a_reset, messages_of_a_reset_are_delivered_first, a_reset_instance_stays_held, an_ended_instance_is_reset, a_fork_is_a_new_instance, a_reset_is_in_the_audit],
+            transfers: [an_export_has_everything_of_an_instance, an_import_is_exported_unchanged, an_imported_instance_goes_on, an_import_refuses_a_taken_id, an_import_refuses_contradictions, an_imported_instance_stays_held, an_import_is_fetched_and_audited, a_large_instance_is_imported_whole, ids_without_an_instance_are_listed],
             outcome: [an_unknown_instance_has_no_outcome, a_running_instance_has_the_status_running, a_completed_instance_has_its_output, a_failed_instance_has_its_failure, the_newest_execution_counts, the_custom_status_belongs_to_the_outcome, a_damaged_history_makes_the_outcome_an_error_or_leaves_it_right],
             start_policy: [a_free_id_is_started, fail_if_exists_changes_nothing, use_existing_delivers_the_messages, started_answers_equal_queued_starts, concurrent_starts_create_one_instance, a_delayed_start_is_hidden, a_bad_request_changes_nothing, a_deleted_id_is_free_again],
             listing: [pages_list_every_instance_once, instances_of_the_same_millisecond_are_all_listed, every_condition_selects, the_page_size_has_bounds, an_empty_store_has_one_empty_page, changes_between_pages_hide_and_repeat_no_instance, pages_of_a_history_have_every_event_once],
@@ -173,7 +174,7 @@ mod callable {
         fused_outcomes, holds, instance_creation, instance_locking, kv_store, leases, listing,
         lock_expiration, management, message_bound, message_order, multi_execution, noted_failures, orphans,
         outcome, pending, poison_message, prune, queue_semantics, resets, run_ahead, sessions, start_policy,
-        tag_filtering, traps, waiting, warm_fetch,
+        tag_filtering, transfers, traps, waiting, warm_fetch,
     };
 
     /// One of these takes a stamp as well: it is checked with both that change the rules.

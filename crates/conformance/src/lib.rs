@@ -132,6 +132,8 @@ pub mod stress;
 #[cfg(feature = "validations")]
 pub mod tag_filtering;
 #[cfg(feature = "validations")]
+pub mod transfers;
+#[cfg(feature = "validations")]
 pub mod traps;
 #[cfg(feature = "validations")]
 pub mod waiting;

@@ -7,12 +7,13 @@ use crate::sql;
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, DeleteInstanceResult, ExecutionInfo, HeldCounts,
-    HeldInstance, Hold, HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree,
-    PausedOrchestration, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog,
-    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, DeleteInstanceResult, ExecutionInfo, ExportOutcome,
+    HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration, PendingWork, ProviderAdmin,
+    ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome, ResetOutcome,
+    ResetPlan, StoreGauges, SystemMetrics,
 };
-use outlast_provider_kit::ResetRows;
+use outlast_provider_kit::{ImportRows, ResetRows};
 
 #[async_trait]
 impl ProviderAdmin for CosmosDBProvider {
@@ -240,5 +241,21 @@ impl ProviderAdmin for CosmosDBProvider {
 
     async fn reset_instance(&self, plan: &ResetPlan) -> Result<ResetOutcome, ProviderError> {
         self.store.reset_instance(&ResetRows::of(plan)?).await
+    }
+
+    async fn export_instance(&self, instance: &str) -> Result<ExportOutcome, ProviderError> {
+        self.store.export_instance(instance).await
+    }
+
+    async fn import_instance(
+        &self,
+        snapshot: &InstanceSnapshot,
+        audit: &AuditEntry,
+    ) -> Result<ImportOutcome, ProviderError> {
+        self.store.import_instance(&ImportRows::of(snapshot, audit)?).await
+    }
+
+    async fn list_unstarted(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, ProviderError> {
+        self.store.unstarted(after, limit).await
     }
 }

@@ -97,6 +97,7 @@ mod tally;
 mod tasks;
 mod time;
 mod tls;
+mod transfer;
 mod visible;
 
 #[cfg(feature = "test-hooks")]

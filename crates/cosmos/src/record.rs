@@ -9,7 +9,7 @@ use outlast_provider::ProviderError;
 use outlast_provider_kit::{CommitPlan, is_final};
 
 /// An output above this size is not in the document of the instance, which every turn writes.
-const LARGEST_NEAR_OUTPUT: usize = 64 * 1024;
+pub(crate) const LARGEST_NEAR_OUTPUT: usize = 64 * 1024;
 
 /// A turn that is recorded.
 #[derive(Clone, Copy)]

@@ -106,7 +106,10 @@ impl Store {
     }
 
     /// A new document without a row, for a fork; `None` if another caller created it.
-    async fn created(&self, address: &Address) -> Result<Option<Versioned<Instance>>, ProviderError> {
+    pub(crate) async fn created(
+        &self,
+        address: &Address,
+    ) -> Result<Option<Versioned<Instance>>, ProviderError> {
         let mut document = Instance::skeleton(address, self.uid());
         let write = self.uid();
         let gate = crate::client::Op::upsert(&Gate::new(&address.partition, write))?;

@@ -7,7 +7,6 @@ macro_rules! queries {
 }
 
 /// All documents, for tests.
-#[cfg(feature = "test-hooks")]
 pub(crate) const ALL: &str = include_str!("sql/all.sql");
 
 queries! {

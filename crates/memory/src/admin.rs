@@ -7,10 +7,11 @@ use crate::state::{State, refuse};
 use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus};
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
-    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, PausedOrchestration, PendingWork,
-    Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths,
-    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts,
+    HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, InstanceSnapshot, PausedOrchestration, PendingWork, Provider, ProviderAdmin,
+    ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome, ResetOutcome,
+    ResetPlan, StoreGauges, SystemMetrics,
 };
 use std::collections::BTreeSet;
 
@@ -298,6 +299,26 @@ impl ProviderAdmin for MemoryProvider {
             self.was_reset(&plan.target);
         }
         Ok(outcome)
+    }
+
+    async fn export_instance(&self, instance: &str) -> Result<ExportOutcome, ProviderError> {
+        self.state().export(instance)
+    }
+
+    async fn import_instance(
+        &self,
+        snapshot: &InstanceSnapshot,
+        audit: &AuditEntry,
+    ) -> Result<ImportOutcome, ProviderError> {
+        let outcome = self.change(|state, now| state.import(snapshot, audit, now))?;
+        if outcome == ImportOutcome::Imported {
+            self.was_reset(&snapshot.instance_id);
+        }
+        Ok(outcome)
+    }
+
+    async fn list_unstarted(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, ProviderError> {
+        Ok(self.state().unstarted(after, limit))
     }
 }
 

@@ -13,6 +13,7 @@ mod lease;
 mod park;
 mod reset;
 mod start;
+mod transfer;
 
 #[cfg(doc)]
 use crate::rules::Contract;
@@ -345,6 +346,18 @@ defects! {
     ResetNotAudited = "",
     /// A reset releases a held instance.
     ResetReleasesHold = "",
+    /// An import is stored although a start waits for its id.
+    ImportIgnoresWaitingStart = "",
+    /// The timers of an imported instance fire at once.
+    ImportFiresTimers = "",
+    /// An import forgets how often messages and activities were delivered.
+    ImportForgetsDeliveries = "",
+    /// An import makes the changes of the current execution permanent.
+    ImportMergesKeys = "",
+    /// An imported instance is not held any more.
+    ImportForgetsHold = "",
+    /// An import is not in the audit.
+    ImportNotAudited = "",
     /// A fork takes an id whose start waits.
     ForkIgnoresWaitingStart = "",
 }

@@ -66,7 +66,7 @@ impl State {
     }
 
     /// Whether a cancellation waits for the instance.
-    fn is_cancelled(&self, instance: &str) -> bool {
+    pub(crate) fn is_cancelled(&self, instance: &str) -> bool {
         let cancels = |message: &Message| {
             json::decode_work_item(&message.text).is_ok_and(|item| self.rules.ends_hold(&item))
         };

@@ -31,6 +31,7 @@ mod session;
 mod start;
 mod state;
 mod stats;
+mod transfer;
 mod watch;
 
 // The rules that the operations ask.

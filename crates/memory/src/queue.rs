@@ -27,7 +27,8 @@ pub(crate) struct MessageQueue {
 }
 
 impl MessageQueue {
-    pub(crate) fn push(&mut self, instance: &str, text: String, visible_at: u64) {
+    /// Adds a message, and returns its ordinal.
+    pub(crate) fn push(&mut self, instance: &str, text: String, visible_at: u64) -> u64 {
         self.last_ordinal += 1;
         let message = Message {
             instance: instance.to_string(),
@@ -41,6 +42,7 @@ impl MessageQueue {
         self.by_fetch_time.insert((visible_at, self.last_ordinal));
         self.by_instance.entry(instance.to_string()).or_default().insert(self.last_ordinal);
         self.rows.insert(self.last_ordinal, message);
+        self.last_ordinal
     }
 
     /// Instances with fetchable messages, ordered by the time at which their messages became visible. An instance may occur

@@ -14,6 +14,7 @@ mod lease;
 mod park;
 mod reset;
 mod start;
+mod transfer;
 
 pub(crate) use activity::ActivityRules;
 pub(crate) use admin::AdminRules;
@@ -25,6 +26,7 @@ pub(crate) use lease::{Fence, LeaseRules, Purpose};
 pub(crate) use park::ParkRules;
 pub(crate) use reset::ResetRules;
 pub(crate) use start::StartRules;
+pub(crate) use transfer::TransferRules;
 
 #[cfg(feature = "defects")]
 pub(crate) use crate::defects::Rules;
@@ -45,3 +47,4 @@ impl LeaseRules for Contract {}
 impl ParkRules for Contract {}
 impl ResetRules for Contract {}
 impl StartRules for Contract {}
+impl TransferRules for Contract {}

@@ -21,6 +21,7 @@ mod pending;
 mod reset;
 mod retry;
 mod size;
+mod snapshot;
 mod stats;
 mod status;
 mod version;
@@ -42,6 +43,10 @@ pub use ids::{
 pub use pending::{PendingWork, QueuedItem};
 pub use reset::{ResetKey, ResetPlan};
 pub use retry::{BackoffStrategy, RetryPolicy};
+pub use snapshot::{
+    InstanceSnapshot, SnapshotActivity, SnapshotExecution, SnapshotHold, SnapshotKey, SnapshotKeyChange,
+    SnapshotMessage, SnapshotRow,
+};
 pub use stats::SystemStats;
 pub use status::ExecutionStatus;
 pub use version::{CONTRACT_VERSION, current_build_version};

@@ -172,6 +172,16 @@ pub mod providers {
         WorkItem, WorkNotes, WorkRequest, current_build_version, forward_provider, saturating_ms,
     };
     pub use outlast_provider::{error, management};
+
+    /// Instances as values: [`ProviderAdmin::export_instance`] and [`ProviderAdmin::import_instance`].
+    pub mod snapshot {
+        pub use outlast_model::{
+            InstanceSnapshot, SnapshotActivity, SnapshotExecution, SnapshotHold, SnapshotKey,
+            SnapshotKeyChange, SnapshotMessage, SnapshotRow,
+        };
+        pub use outlast_provider::{ExportOutcome, ImportOutcome};
+        pub use outlast_provider_kit::transfer::{ExportRow, exported};
+    }
     pub use outlast_provider_kit::url::shown as shown_url;
 
     /// A store that measures the calls of another store.

@@ -5,16 +5,17 @@ use crate::deadline::within;
 use crate::delete::{self, Deleted, Removal};
 use crate::provider::PostgresProvider;
 use crate::request::Answer;
-use crate::{history, hold, list, pending, reset};
+use crate::{history, hold, list, pending, reset, transfer};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
-    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree,
-    PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
-    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts,
+    HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration, PendingWork, ProviderAdmin,
+    PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
+    SystemMetrics,
 };
-use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ResetRows};
+use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, ResetRows};
 
 /// Instances that a bulk operation takes at a time.
 const BULK_PAGE: usize = 100;
@@ -292,5 +293,29 @@ impl ProviderAdmin for PostgresProvider {
             let _ = hold::notify(&self.shared, true).await;
         }
         Ok(outcome)
+    }
+
+    async fn export_instance(&self, instance: &str) -> Answer<ExportOutcome> {
+        during("export_instance", transfer::export(&self.shared.db, instance).await)
+    }
+
+    async fn import_instance(
+        &self,
+        snapshot: &InstanceSnapshot,
+        audit: &AuditEntry,
+    ) -> Answer<ImportOutcome> {
+        let rows = ImportRows::of(snapshot, audit)?;
+        if !during("import_instance", transfer::import(&self.shared.db, &rows).await)? {
+            return Ok(ImportOutcome::Taken);
+        }
+        self.shared.watches.committed(&rows.instance, false);
+        self.shared.on_remote_change(crate::queue::PerQueue { turns: true, activities: true });
+        // The instance is stored. Without the notification another process finds its items at its next poll.
+        let _ = hold::notify(&self.shared, true).await;
+        Ok(ImportOutcome::Imported)
+    }
+
+    async fn list_unstarted(&self, after: Option<&str>, limit: usize) -> Answer<Vec<String>> {
+        during("list_unstarted", transfer::unstarted(&self.shared.db, after, limit).await)
     }
 }

@@ -25,6 +25,7 @@ functions!(
     "release",
     "release_cancelled",
     "reset",
+    "import",
     "commit",
     "commit_alone",
     "fetch_turns",

@@ -42,6 +42,7 @@ mod password;
 mod pending;
 mod provider;
 mod queue;
+mod reader;
 mod reply;
 mod request;
 mod resend;
@@ -57,6 +58,7 @@ mod steps;
 mod text;
 mod tls;
 mod transaction;
+mod transfer;
 mod url;
 
 pub use counters::PostgresStats;
@@ -64,5 +66,6 @@ pub use error::PostgresError;
 pub use options::{ConnectionConfig, MigrationPolicy, ProviderConfig};
 pub use password::PasswordSource;
 pub use provider::PostgresProvider;
+pub use reader::PostgresReader;
 #[cfg(feature = "test-hooks")]
 pub use steps::{Faults, Step};

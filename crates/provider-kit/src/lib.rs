@@ -14,6 +14,7 @@ pub mod plan;
 mod reset;
 pub mod rows;
 pub mod token;
+pub mod transfer;
 pub mod turn_at_fetch;
 pub mod url;
 mod watches;
@@ -24,6 +25,7 @@ pub use leased::{Guarded, LeasedTurn, ResolvedTurn};
 pub use plan::{ActivityRow, CommitPlan, HistoryRow, KvChange, MessageRow};
 pub use reset::ResetRows;
 pub use token::Token;
+pub use transfer::ImportRows;
 pub use turn_at_fetch::TurnAtFetch;
 pub use watches::Watches;
 

@@ -2,10 +2,11 @@
 
 use crate::forward::forwarded_trait;
 use crate::{
-    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
-    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree,
-    PausedOrchestration, PendingWork, ProviderError, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
-    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts,
+    HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration, PendingWork, ProviderError,
+    PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
+    SystemMetrics,
 };
 use outlast_model::Event;
 use std::any::Any;
@@ -309,6 +310,36 @@ pub trait ProviderAdmin: Any + Send + Sync {
     /// The default, [`ResetOutcome::Unsupported`], is for stores that cannot reset instances.
     async fn reset_instance(&self, _plan: &ResetPlan) -> Result<ResetOutcome, ProviderError> {
         Ok(ResetOutcome::Unsupported)
+    }
+
+    /// Everything that the store keeps of an instance at one moment: rows, executions with their events, keys, waiting messages and
+    /// activities, the hold. A message or activity under a lease is part of it as a waiting one. An instance that only messages wait
+    /// for has no row. A row that does not decode is a permanent error.
+    ///
+    /// The default, [`ExportOutcome::Unsupported`], is for stores that cannot export instances.
+    async fn export_instance(&self, _instance: &str) -> Result<ExportOutcome, ProviderError> {
+        Ok(ExportOutcome::Unsupported)
+    }
+
+    /// Stores a snapshot as an instance that goes on from there, with its times, in one step; the record in the audit may follow in a
+    /// store whose transactions do not reach that far. Messages that wait for the id already stay. The store refuses an id that is
+    /// taken, as [`Provider::start_orchestration`](crate::Provider::start_orchestration) does, and a snapshot that
+    /// [`InstanceSnapshot::check`] refuses.
+    ///
+    /// The default, [`ImportOutcome::Unsupported`], is for stores that cannot import instances.
+    async fn import_instance(
+        &self,
+        _snapshot: &InstanceSnapshot,
+        _audit: &AuditEntry,
+    ) -> Result<ImportOutcome, ProviderError> {
+        Ok(ImportOutcome::Unsupported)
+    }
+
+    /// Ids that messages wait for and that no instance has, by ascending id, at most `limit`, after the given id.
+    ///
+    /// The default is for stores that cannot export instances.
+    async fn list_unstarted(&self, _after: Option<&str>, _limit: usize) -> Result<Vec<String>, ProviderError> {
+        Ok(Vec::new())
     }
 }
 }

@@ -24,6 +24,7 @@ mod provider;
 mod reset;
 mod start;
 mod tags;
+mod transfer;
 mod turn;
 mod watch;
 mod work;
@@ -48,13 +49,14 @@ pub use outcome::InstanceOutcome;
 pub use outlast_model as model;
 pub use outlast_model::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, ExecutionMetadata, HeldCounts, HeldInstance, Hold,
-    HoldKind, PausedOrchestration, PendingWork, QueuedItem, ResetKey, ResetPlan, ScheduledActivityIdentifier,
-    TurnCommit, WorkItem, current_build_version, limits::MAX_WORKER_TAGS,
+    HoldKind, InstanceSnapshot, PausedOrchestration, PendingWork, QueuedItem, ResetKey, ResetPlan,
+    ScheduledActivityIdentifier, TurnCommit, WorkItem, current_build_version, limits::MAX_WORKER_TAGS,
 };
 pub use provider::Provider;
 pub use reset::ResetOutcome;
 pub use start::{StartOutcome, StartPolicy, StartRequest};
 pub use tags::TagFilter;
+pub use transfer::{ExportOutcome, ImportOutcome};
 pub use turn::{FetchedTurn, LoadedTurn, TurnRequest};
 pub use watch::{InstanceWatch, Interest};
 pub use work::{FetchedWork, WorkNotes, WorkRequest};

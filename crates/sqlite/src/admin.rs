@@ -8,16 +8,18 @@ use crate::history::{EventPage, ExecutionKey};
 use crate::hold::{AuditPage, HeldPage, HoldInstance, PauseOrchestration};
 use crate::pending::PendingPage;
 use crate::transaction::Transaction;
-use crate::{SqliteError, SqliteProvider, delete, history, hold, list, pending, reset};
+use crate::transfer::UnstartedPage;
+use crate::{SqliteError, SqliteProvider, delete, history, hold, list, pending, reset, transfer};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
-    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree,
-    PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
-    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts,
+    HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration, PendingWork, ProviderAdmin,
+    PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
+    SystemMetrics,
 };
-use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ResetRows, Watches};
+use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, ResetRows, Watches};
 
 /// The number of instances that a bulk operation looks up at a time.
 const BULK_PAGE: usize = 100;
@@ -285,5 +287,30 @@ impl ProviderAdmin for SqliteProvider {
             }
         };
         self.write_then(info, ResetRows::of(plan)?, reset::instance, on_commit).await
+    }
+
+    async fn export_instance(&self, instance: &str) -> Answer<ExportOutcome> {
+        self.read_with("export_instance", instance.to_string(), transfer::export).await
+    }
+
+    async fn import_instance(
+        &self,
+        snapshot: &InstanceSnapshot,
+        audit: &AuditEntry,
+    ) -> Answer<ImportOutcome> {
+        let rows = ImportRows::of(snapshot, audit)?;
+        let info = CallInfo::of("import_instance").instance(&rows.instance).bytes(rows.bytes());
+        let watches = self.watches();
+        let on_commit = move |rows: &ImportRows, outcome: &ImportOutcome| {
+            if *outcome == ImportOutcome::Imported {
+                watches.committed(&rows.instance, false);
+            }
+        };
+        self.write_then(info, rows, transfer::import, on_commit).await
+    }
+
+    async fn list_unstarted(&self, after: Option<&str>, limit: usize) -> Answer<Vec<String>> {
+        let page = UnstartedPage { after: after.map(str::to_string), limit };
+        self.read_with("list_unstarted", page, transfer::unstarted).await
     }
 }

@@ -9,6 +9,7 @@ use crate::leased::TurnFacts;
 use crate::start::is_taken;
 use crate::transaction::Transaction;
 use crate::{SqliteError, sql};
+use outlast_model::SnapshotHold;
 use outlast_provider::{
     AuditEntry, AuditRecord, HeldCounts, HeldInstance, Hold, HoldKind, HoldOutcome, PausedOrchestration,
     ReleaseOutcome,
@@ -76,6 +77,22 @@ pub(crate) fn turn(tx: &mut Transaction<'_>, held: &HoldTurn) -> Result<HoldOutc
 /// Whether a cancellation waits for the instance.
 fn is_cancelled(db: &Db, instance: &str) -> Result<bool> {
     Ok(db.one(sql::IS_CANCELLED, [instance], |row| row.get(0))?.unwrap_or(false))
+}
+
+/// Whether the instance is held.
+pub(crate) fn is_held(db: &Db, instance: &str) -> Result<bool> {
+    Ok(db.one(sql::HELD_INSTANCE, [instance], |_| Ok(()))?.is_some())
+}
+
+/// Holds an imported instance since the given time, unless a cancellation waits for it.
+pub(crate) fn import(tx: &Transaction<'_>, instance: &str, hold: &SnapshotHold) -> Result<()> {
+    if is_cancelled(tx.db, instance)? {
+        return Ok(());
+    }
+    let row = (instance, &hold.kind, &hold.actor, &hold.reason, column(hold.held_at_ms));
+    tx.db.run_exactly(1, "holding an instance", sql::INSERT_HOLD, row)?;
+    tx.db.run(sql::HOLD_MESSAGES, [instance])?;
+    Ok(())
 }
 
 fn place(tx: &Transaction<'_>, instance: &str, hold: &Hold) -> Result<()> {

@@ -35,6 +35,7 @@ mod provider;
 mod reset;
 mod session;
 mod start;
+mod transfer;
 
 // The way of a request to the writer or to a reader, and of leases back to the caller.
 mod command;

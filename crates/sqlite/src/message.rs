@@ -6,6 +6,7 @@ use crate::{hold, sql};
 use outlast_model::{WorkItem, json};
 use outlast_provider::{DeadLetterQueue, MessageBound};
 use outlast_provider_kit::plan::visible_at;
+use outlast_provider_kit::transfer::ImportMessage;
 use outlast_provider_kit::{MessageRow, rows};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -126,23 +127,46 @@ pub(crate) fn store_first(tx: &mut Transaction<'_>, row: &MessageRow, available_
 
 fn insert(tx: &Transaction<'_>, row: &MessageRow, visible_at: u64) -> Result<()> {
     let db = tx.db;
-    let begins = i64::from(row.begins) + i64::from(row.continues());
-    let text = row.work_item.as_str();
-    let external_bytes = Some(text.len()).filter(|length| *length > LARGEST_INLINE);
-    let inline = if external_bytes.is_some() { "" } else { text };
+    let (inline, external_bytes) = placed(&row.work_item);
+    let columns = (&row.instance_id, inline, column(visible_at), begins(row), external_bytes, column(tx.now));
+    db.run(sql::ENQUEUE_MESSAGE, columns)?;
+    if external_bytes.is_some() {
+        db.run(sql::INSERT_TEXT, (db.conn.last_insert_rowid(), &row.work_item))?;
+    }
+    Ok(())
+}
+
+/// Stores a message of an imported instance. It is not ready.
+pub(crate) fn import(tx: &Transaction<'_>, message: &ImportMessage) -> Result<()> {
+    let (db, row) = (tx.db, &message.row);
+    let (inline, external_bytes) = placed(&row.work_item);
     let columns = (
         &row.instance_id,
         inline,
-        column(visible_at),
-        begins,
-        external_bytes.map(|length| column(length as u64)),
-        column(tx.now),
+        column(message.visible_at),
+        column(message.available_at),
+        begins(row),
+        external_bytes,
+        message.attempt_count,
     );
-    db.run(sql::ENQUEUE_MESSAGE, columns)?;
+    db.run_exactly(1, "importing a message", sql::IMPORT_MESSAGE, columns)?;
     if external_bytes.is_some() {
-        db.run(sql::INSERT_TEXT, (db.conn.last_insert_rowid(), text))?;
+        db.run(sql::INSERT_TEXT, (db.conn.last_insert_rowid(), &row.work_item))?;
     }
     Ok(())
+}
+
+/// The text in the row of a message, and the length of its text in `message_texts`.
+fn placed(text: &str) -> (&str, Option<i64>) {
+    match text.len() > LARGEST_INLINE {
+        true => ("", Some(column(text.len() as u64))),
+        false => (text, None),
+    }
+}
+
+/// The column `begins` of a message.
+fn begins(row: &MessageRow) -> i64 {
+    i64::from(row.begins) + i64::from(row.continues())
 }
 
 /// Deletes a message that became a dead letter.

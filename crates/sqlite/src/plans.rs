@@ -24,6 +24,7 @@ const ALLOWED: &[(&str, &str)] = &[
         "expired_leases",
         "instance_locks holds one row per running turn, and `next_lease_end` spares most reads",
     ),
+    ("export_instance", "management: sorts the rows of one instance"),
     ("holds_no_lease", "once per closing; instance_locks holds one row per running turn"),
     ("first_schema_name", "once per opening, over the schema"),
     ("instance_tree", "management: sorts the members of one tree"),

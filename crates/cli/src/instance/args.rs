@@ -6,6 +6,7 @@ use crate::store::StoreArgs;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use outlast::ExecutionStatus;
 use outlast::runtime::RuntimeOptions;
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, ClapArgs)]
@@ -60,6 +61,14 @@ const RESET_EXAMPLES: &str = "Examples:
 
 const FORK_EXAMPLES: &str = "Examples:
   outlast instance fork order-17 --to-event 7 --as order-17-try --store shop.db";
+
+const EXPORT_EXAMPLES: &str = "Examples:
+  outlast instance export order-17 --file order-17.jsonl --store shop.db
+  outlast instance export --status completed --name Order --file orders.jsonl --store shop.db";
+
+const IMPORT_EXAMPLES: &str = "Examples:
+  outlast instance import --file orders.jsonl --dry-run --store postgres://ada@db.example.com/shop
+  outlast instance import --file orders.jsonl --create --paused --store new.db";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum InstanceCommand {
@@ -131,6 +140,18 @@ pub(crate) enum InstanceCommand {
     /// The other instance goes on. The new instance has no parent. The audit records it.
     #[command(after_help = FORK_EXAMPLES)]
     Fork(ForkArgs),
+    /// Write instances to a file, with their histories, keys, messages and activities
+    ///
+    /// A root takes its descendants along. Pause the instances, or stop the runtimes of the store: an instance that changes while it is
+    /// exported is detected, and no file is written. The file has payloads, and only you can read it. docs/export-format.md describes it.
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ExportArgs),
+    /// Bring the instances of a file into a store, where they go on
+    ///
+    /// The whole file is checked first: nothing of a damaged file is imported. Each instance is imported completely or not at all, and the
+    /// audit records it. Ids that exist are refused.
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -385,4 +406,52 @@ pub(crate) struct EnqueueArgs {
     /// The message, as the text that its code gets
     #[arg(default_value = "")]
     pub(crate) data: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The id of a root; without it, all instances that match
+    #[arg(conflicts_with_all = ["status", "name", "prefix"])]
+    pub(crate) instance: Option<String>,
+    /// The file to write; it must not exist
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Only roots with this status
+    #[arg(long, value_name = "STATUS", ignore_case = true)]
+    pub(crate) status: Option<Status>,
+    /// Only roots of this orchestration
+    #[arg(long, value_name = "ORCHESTRATION")]
+    pub(crate) name: Option<String>,
+    /// Only roots whose id starts with this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ImportArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The file that `outlast instance export` wrote
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Only check the file and the store
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Leave instances that exist as they are
+    #[arg(long)]
+    pub(crate) skip_existing: bool,
+    /// Pause the unfinished instances, until `outlast instance resume`
+    #[arg(long)]
+    pub(crate) paused: bool,
+    /// Create the store if it does not exist, and bring its schema up to date
+    #[arg(long)]
+    pub(crate) create: bool,
+    /// Your name, which is stored in the audit
+    #[arg(long, value_name = "NAME", default_value = "the command line")]
+    pub(crate) by: String,
+    /// The reason, which is stored in the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
 }

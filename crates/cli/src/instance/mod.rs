@@ -1,6 +1,6 @@
 //! `outlast instance`: one file per subcommand.
 
-mod args;
+pub(crate) mod args;
 mod bulk;
 mod cancel;
 mod diff;
@@ -42,11 +42,13 @@ pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
         InstanceCommand::Resume(args) => hold::resume(args).await,
         InstanceCommand::Reset(args) => reset::reset(args).await,
         InstanceCommand::Fork(args) => reset::fork(args).await,
+        InstanceCommand::Export(args) => crate::transfer::export::run(args).await,
+        InstanceCommand::Import(args) => crate::transfer::import::run(args).await,
     }
 }
 
 /// The message for an instance that does not exist.
-fn unknown(instance: &str, place: &Place) -> Failure {
+pub(crate) fn unknown(instance: &str, place: &Place) -> Failure {
     Failure::not_found(format!(
         "there is no instance '{instance}' in {place}: `outlast instance list` shows those that are there (one that was \
          just started appears with its first turn)"

@@ -1,7 +1,7 @@
 //! Cosmos DB stores: `cosmos://HOST/DATABASE/CONTAINER`. The key of the account is in `COSMOS_KEY`, never in the URL.
 
-use super::StoreUrl;
 use super::password::decoded;
+use super::{Intent, StoreUrl};
 use crate::failure::Failure;
 use outlast::providers::Provider;
 use outlast::providers::cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig};
@@ -15,9 +15,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const NEVER: Duration = Duration::from_secs(24 * 3_600);
 
 /// Opens an existing store.
-pub(super) async fn open(url: &StoreUrl) -> Result<Arc<dyn Provider>, Failure> {
+pub(super) async fn open(url: &StoreUrl, intent: Intent) -> Result<Arc<dyn Provider>, Failure> {
     let config = CosmosDBProviderConfig { reconciler_interval: NEVER, ..Settings::of(url)?.config };
-    Ok(Arc::new(connect(config, false).await?))
+    Ok(Arc::new(connect(config, intent == Intent::Create).await?))
 }
 
 /// Opens a store. `creates`: also one that does not exist.

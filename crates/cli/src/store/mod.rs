@@ -74,6 +74,8 @@ pub(crate) enum Intent {
     Read,
     /// Writes to a store that must exist.
     Write,
+    /// Writes to a store, and creates it if it does not exist.
+    Create,
 }
 
 /// The kinds of stores that this command supports.
@@ -126,7 +128,7 @@ pub(crate) async fn open_provider(place: &Place, intent: Intent) -> Result<Arc<d
         Kind::Sqlite => sqlite::open(place, intent).await,
         Kind::Postgres => postgres::open(place, intent).await,
         #[cfg(feature = "cosmos")]
-        Kind::Cosmos => cosmos::open(&place.url).await,
+        Kind::Cosmos => cosmos::open(&place.url, intent).await,
         #[cfg(not(feature = "cosmos"))]
         Kind::Cosmos => Err(without_cosmos()),
     }

@@ -10,11 +10,15 @@ use std::time::Duration;
 /// The connect timeout: a user waits for it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Opens an existing store without migrating it: a command of another release must not change the schema under the programs that
+/// Opens a store. Only [`Intent::Create`] migrates it: a command of another release must not change the schema under the programs that
 /// use it.
-pub(super) async fn open(place: &Place, _: Intent) -> Result<Arc<dyn Provider>, Failure> {
+pub(super) async fn open(place: &Place, intent: Intent) -> Result<Arc<dyn Provider>, Failure> {
+    let migrations = match intent {
+        Intent::Create => MigrationPolicy::ApplyAll,
+        Intent::Read | Intent::Write => MigrationPolicy::VerifyOnly,
+    };
     // The command waits for no commits, so it does not listen for notifications.
-    let config = config(place)?.migrations(MigrationPolicy::VerifyOnly).pool_size(2).listen(false);
+    let config = config(place)?.migrations(migrations).pool_size(2).listen(false);
     Ok(Arc::new(connect(config).await?))
 }
 

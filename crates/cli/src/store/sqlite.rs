@@ -4,6 +4,7 @@ use super::{Intent, Place, StoreUrl};
 use crate::failure::Failure;
 use outlast::providers::Provider;
 use outlast::providers::sqlite::{SqliteError, SqliteProvider};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(super) async fn open(place: &Place, intent: Intent) -> Result<Arc<dyn Provider>, Failure> {
@@ -18,6 +19,7 @@ pub(crate) async fn open_file(place: &Place, intent: Intent) -> Result<SqlitePro
     let mode = match intent {
         Intent::Read => "ro",
         Intent::Write => "rw",
+        Intent::Create => "rwc",
     };
     SqliteProvider::new(&with_mode(&place.url, mode)?, None).await.map_err(|error| match error {
         SqliteError::CannotOpen { path, .. } if !path.exists() => {
@@ -25,6 +27,15 @@ pub(crate) async fn open_file(place: &Place, intent: Intent) -> Result<SqlitePro
         }
         other => Failure::new(other.to_string()),
     })
+}
+
+/// The file that a URL or path of the user names.
+pub(crate) fn path(url: &StoreUrl) -> Result<PathBuf, Failure> {
+    let url = with_mode(url, "ro")?;
+    let path = url.strip_prefix("sqlite:").unwrap_or(&url);
+    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    let path = path.strip_prefix("//").unwrap_or(path);
+    Ok(PathBuf::from(path.replace("%3F", "?").replace("%25", "%")))
 }
 
 /// The provider's URL for a URL or path of the user. The command decides how the store is opened.
@@ -66,6 +77,18 @@ mod tests {
             assert_eq!(with_mode(&url(store), "ro").unwrap(), expected);
         }
         assert_eq!(with_mode(&url("a.db"), "rw").unwrap(), "sqlite://a.db?mode=rw");
+    }
+
+    #[test]
+    fn path_of_a_url_is_the_file() {
+        for (store, expected) in [
+            ("shop.db", "shop.db"),
+            ("/var/50%?.db", "/var/50%?.db"),
+            ("sqlite:shop.db", "shop.db"),
+            ("sqlite:///var/a.db?mode=rwc", "/var/a.db"),
+        ] {
+            assert_eq!(path(&url(store)).unwrap(), PathBuf::from(expected));
+        }
     }
 
     #[test]

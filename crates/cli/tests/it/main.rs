@@ -2,6 +2,13 @@
 // A test fails by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+/// The crate under the name that the programs of the old stores use.
+mod peer {
+    pub(crate) use outlast::*;
+}
+#[path = "../../../../bench/peers/stores/src/programs.rs"]
+mod peer_programs;
+
 mod check;
 mod config;
 #[cfg(feature = "cosmos")]
@@ -11,6 +18,7 @@ mod doctor;
 mod instance;
 #[cfg(unix)]
 mod killed;
+mod migrate;
 #[cfg(all(unix, feature = "server"))]
 mod needs_browser;
 #[cfg(all(unix, feature = "server"))]
@@ -23,6 +31,7 @@ mod stores;
 mod stress;
 mod support;
 mod timeline;
+mod transfer;
 mod usage;
 mod verbs;
 mod waiting;

@@ -2,8 +2,10 @@
 
 mod needs_postgres {
     use crate::check;
+    use crate::migrate::{check_report, ends_correctly};
     use crate::program::{LONG, Program};
     use crate::support::{Said, outlast, run, said};
+    use crate::transfer::{instances, text};
     use outlast::providers::postgres::PostgresProvider;
     use outlast::providers::{Entropy, OsEntropy};
     use outlast::runtime::OrchestrationStatus;
@@ -231,5 +233,56 @@ mod needs_postgres {
         assert_eq!((&safe["checked"], &safe["patches"]["fraud"]["older"]), (&4.into(), &3.into()));
         let broken = check::breaks(check("unpatched"));
         assert!(broken.contains("\"diverging\": 3"), "{broken}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn instances_move_between_sqlite_and_postgres_unchanged() {
+        let dir = tempfile::tempdir().unwrap();
+        let (old, file) = (dir.path().join("old.db"), dir.path().join("all.jsonl"));
+        Program::start(&old).await.fill_and_stop().await;
+        run(["instance", "export", "--file", text(&file), "--store", text(&old)]).fine();
+        let (url, schema) = (server_url(), fresh("moved"));
+        let import = ["import", "--file", text(&file), "--create"];
+        let said = ask(&url, &schema, &import).fine();
+        assert!(said.starts_with("Imported 6 instances (1 unfinished"), "{said}");
+        let again = dir.path().join("again.jsonl");
+        ask(&url, &schema, &["export", "--file", text(&again)]).fine();
+        assert_eq!(instances(&file), instances(&again));
+        let program = program(&schema).await;
+        program.client.raise_event("parked-1", "go", "went").await.unwrap();
+        let ended = program.client.wait_for_orchestration("parked-1", LONG).await.unwrap();
+        assert!(
+            matches!(&ended, OrchestrationStatus::Completed { output, .. } if output == "went"),
+            "{ended:?}"
+        );
+        program.runtime.shutdown(None).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn unfinished_instances_of_duroxide_pg_end_after_the_migration() {
+        let (url, old, new) = (server_url(), fresh("peer"), fresh("migrated"));
+        let dump = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/duroxide/postgres-0.1.38.sql");
+        let dump = std::fs::read_to_string(dump).unwrap();
+        execute(
+            &dump.replace("SCHEMA peer;", &format!("SCHEMA {old};")).replace(" peer.", &format!(" {old}.")),
+        )
+        .await;
+        let from =
+            ["migrate-from", "duroxide", "--schema", &old, "--to", &url, "--to-schema", &new, "-o", "json"];
+        let migrate = |more: &[&str]| {
+            said(outlast(from.iter().chain(more)).env("OUTLAST_STORE", &url).output().unwrap())
+        };
+        check_report(&migrate(&["--create"]).json());
+        let store = PostgresProvider::new_with_schema(&url, Some(&new)).await.unwrap();
+        ends_correctly(Arc::new(store)).await;
+        let again = migrate(&[]);
+        assert!(again.code == Some(6) && again.err.contains("exist in the store"), "{again:?}");
+        let none = said(
+            outlast(["migrate-from", "duroxide", "--schema", &new, "--to", &url, "--to-schema", &new])
+                .env("OUTLAST_STORE", &url)
+                .output()
+                .unwrap(),
+        );
+        assert!(none.code == Some(6) && none.err.contains("is no store of duroxide-pg"), "{none:?}");
     }
 }

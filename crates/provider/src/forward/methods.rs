@@ -77,6 +77,9 @@ macro_rules! __forward_method {
     (append_audit [append_audit $($rest:ident)*] $target:tt) => {};
     (audit_page [audit_page $($rest:ident)*] $target:tt) => {};
     (reset_instance [reset_instance $($rest:ident)*] $target:tt) => {};
+    (export_instance [export_instance $($rest:ident)*] $target:tt) => {};
+    (import_instance [import_instance $($rest:ident)*] $target:tt) => {};
+    (list_unstarted [list_unstarted $($rest:ident)*] $target:tt) => {};
     (@exists $name:ident) => { $crate::__forward_method!($name [$name] []); };
     ($name:ident [] []) => {
         compile_error!(concat!("`", stringify!($name), "` is not a method that `forward_provider!` knows"));
@@ -499,6 +502,23 @@ macro_rules! __forward_method {
         $crate::__forward_async!($target ProviderAdmin reset_instance ['life1] (
             plan: &'life1 $crate::ResetPlan
         ) -> $crate::ResetOutcome);
+    };
+    (export_instance [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin export_instance ['life1] (
+            instance: &'life1 str
+        ) -> $crate::ExportOutcome);
+    };
+    (import_instance [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin import_instance ['life1 'life2] (
+            snapshot: &'life1 $crate::InstanceSnapshot,
+            audit: &'life2 $crate::AuditEntry
+        ) -> $crate::ImportOutcome);
+    };
+    (list_unstarted [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin list_unstarted ['life1] (
+            after: ::std::option::Option<&'life1 str>,
+            limit: usize
+        ) -> ::std::vec::Vec<::std::string::String>);
     };
     ($name:ident [] [$($target:tt)+]) => {
         compile_error!(concat!("`forward_provider!` does not forward `", stringify!($name), "`"));

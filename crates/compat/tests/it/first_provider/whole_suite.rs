@@ -10,7 +10,7 @@ const REFUSED: &str = "must be refused";
 const ALL: &[&str] = &[];
 
 /// The validations that fail, by category, and their failure messages.
-const FAILS: [(&str, &[&str], &str); 21] = [
+const FAILS: [(&str, &[&str], &str); 22] = [
     ("management", MANAGEMENT, NO_MANAGEMENT),
     ("deletion", ALL, NO_MANAGEMENT),
     ("prune", ALL, NO_MANAGEMENT),
@@ -19,6 +19,7 @@ const FAILS: [(&str, &[&str], &str); 21] = [
     ("kv_store", KV_DELETION_AND_PRUNING, NO_MANAGEMENT),
     ("holds", HOLDS_BY_OPERATORS, NO_MANAGEMENT),
     ("resets", ALL, NO_MANAGEMENT),
+    ("transfers", ALL, NO_MANAGEMENT),
     ("listing", ALL, NO_MANAGEMENT),
     ("start_policy", &["a_deleted_id_is_free_again"], NO_MANAGEMENT),
     ("traps", TIMES_TREES_AND_DEPTHS, NO_MANAGEMENT),

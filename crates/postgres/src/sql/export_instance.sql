@@ -1,0 +1,26 @@
+-- Everything of an instance in one statement, so that the rows are those of one moment. The parts and their columns are those of
+-- ExportRow.
+SELECT 0 AS part, i.orchestration_name AS t1, i.orchestration_version AS t2, i.parent_instance_id::text AS t3, i.custom_status AS t4,
+       i.current_execution_id AS n1, i.custom_status_version AS n2, i.created_at AS n3, i.updated_at AS n4
+FROM {schema}.instances AS i WHERE i.instance_id = $1
+UNION ALL
+SELECT 1, e.status, e.output, e.pinned_version, NULL, e.execution_id, e.started_at, e.completed_at, NULL
+FROM {schema}.executions AS e WHERE e.instance_id = $1
+UNION ALL
+SELECT 2, h.event_data, NULL, NULL, NULL, h.execution_id, h.event_id, NULL, NULL
+FROM {schema}.history AS h WHERE h.instance_id = $1
+UNION ALL
+SELECT 3, s.key::text, s.value, NULL, NULL, s.last_updated_at_ms, NULL, NULL, NULL
+FROM {schema}.kv_store AS s WHERE s.instance_id = $1
+UNION ALL
+SELECT 4, d.key::text, d.value, NULL, NULL, d.last_updated_at_ms, NULL, NULL, NULL
+FROM {schema}.kv_delta AS d WHERE d.instance_id = $1
+UNION ALL
+SELECT 5, q.work_item, NULL, NULL, NULL, q.available_at, q.id, q.visible_at, q.attempt_count
+FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = $1
+UNION ALL
+SELECT 6, w.work_item, w.last_error, NULL, NULL, w.id, w.visible_at, w.attempt_count, w.failures
+FROM {schema}.worker_queue AS w WHERE w.instance_id = $1
+UNION ALL
+SELECT 7, o.kind, o.actor, o.reason, NULL, o.held_at, NULL, NULL, NULL FROM {schema}.holds AS o WHERE o.instance_id = $1
+ORDER BY part, n1, n2
