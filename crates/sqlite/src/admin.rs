@@ -2,20 +2,21 @@
 
 use crate::command::CallInfo;
 use crate::db::Db;
+use crate::dead_letter::{ChangeDeadLetter, DeadLetterPage};
 use crate::delete::{BulkPage, Deleted, FinishedTree};
 use crate::executor::Answer;
 use crate::history::{EventPage, ExecutionKey};
 use crate::hold::{AuditPage, HeldPage, HoldInstance, PauseOrchestration};
 use crate::pending::PendingPage;
 use crate::transaction::Transaction;
-use crate::{SqliteError, SqliteProvider, delete, history, hold, list, pending, reset};
+use crate::{SqliteError, SqliteProvider, dead_letter, delete, history, hold, list, pending, reset};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, HeldCounts, HeldInstance, Hold,
-    HoldOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree,
-    PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
-    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
+    ExecutionInfo, HeldCounts, HeldInstance, Hold, HoldOutcome, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, InstanceTree, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult,
+    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ResetRows, Watches};
 
@@ -199,7 +200,26 @@ impl ProviderAdmin for SqliteProvider {
     }
 
     async fn list_dead_letters(&self, limit: usize) -> Answer<Vec<DeadLetter>> {
-        self.read_with("list_dead_letters", limit, |db, limit| list::dead_letters(db, *limit)).await
+        self.read_with("list_dead_letters", limit, |db, limit| dead_letter::newest(db, *limit)).await
+    }
+
+    async fn dead_letter_page(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Answer<Option<Vec<DeadLetterRecord>>> {
+        let page = DeadLetterPage { before, limit };
+        Ok(Some(self.read_with("dead_letter_page", page, dead_letter::page).await?))
+    }
+
+    async fn requeue_dead_letter(&self, id: u64, entry: &AuditEntry) -> Answer<DeadLetterOutcome> {
+        let change = ChangeDeadLetter { id, entry: entry.clone() };
+        self.write(CallInfo::of("requeue_dead_letter"), change, dead_letter::requeue).await
+    }
+
+    async fn drop_dead_letter(&self, id: u64, entry: &AuditEntry) -> Answer<DeadLetterOutcome> {
+        let change = ChangeDeadLetter { id, entry: entry.clone() };
+        self.write(CallInfo::of("drop_dead_letter"), change, dead_letter::remove).await
     }
 
     async fn pending(&self, instance: &str, limit: usize) -> Answer<Option<PendingWork>> {
