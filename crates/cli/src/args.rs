@@ -2,6 +2,7 @@
 
 use crate::check::CheckArgs;
 use crate::config::ConfigArgs;
+use crate::dead_letter::DeadLetterArgs;
 use crate::doctor::DoctorArgs;
 use crate::instance::InstanceArgs;
 use crate::migrate_from::MigrateFromArgs;
@@ -35,6 +36,9 @@ pub(crate) enum Command {
     /// Show the profiles: named stores in a file of your configuration folder
     #[command(arg_required_else_help = true)]
     Config(ConfigArgs),
+    /// Show, requeue and drop dead letters: items that the store no longer delivers
+    #[command(arg_required_else_help = true)]
+    DeadLetter(DeadLetterArgs),
     Demo(DemoArgs),
     Doctor(DoctorArgs),
     /// Show the instances of a store, say why they wait, send them events, and cancel them

@@ -1,9 +1,9 @@
-//! Histories, dead letters and the audit.
+//! Histories and the audit.
 
 use crate::HttpClient;
 use crate::transport::of_instance;
-use crate::wire::{AuditPage, DeadLetters, StoredEvents};
-use outlast::providers::{AuditRecord, DeadLetter};
+use crate::wire::{AuditPage, StoredEvents};
+use outlast::providers::AuditRecord;
 use outlast::{ClientError, Event};
 
 /// The most items of a page of the server.
@@ -65,20 +65,6 @@ impl HttpClient {
             Err(ClientError::InstanceNotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
-    }
-
-    /// The newest dead letters, at most `limit` and at most 500.
-    ///
-    /// # Errors
-    ///
-    /// An error of the server or of the connection. The token needs the scope `payloads`.
-    pub async fn list_dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, ClientError> {
-        if limit == 0 {
-            return Ok(Vec::new());
-        }
-        let path = format!("/dead-letters?payloads=true&limit={}", limit.min(MOST));
-        let letters = self.get::<DeadLetters>("", &path).await?.value.items;
-        Ok(letters.into_iter().map(|letter| letter.into_dead_letter()).collect())
     }
 
     /// Records of the audit, newest first, at most `limit` and at most 500, with ids below `before` if it is given. `None` if the store

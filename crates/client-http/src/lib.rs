@@ -17,6 +17,7 @@
 //! The address is `http://`: put a proxy that speaks TLS beside the client where the network is not trusted. The token needs the scope
 //! `payloads` for statuses and values, and `operate` for starts and messages.
 
+mod dead_letter;
 mod history;
 mod manage;
 mod read;

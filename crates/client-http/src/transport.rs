@@ -126,9 +126,8 @@ fn refused(status: StatusCode, bytes: &[u8], instance: &str) -> ClientError {
         "is_child" => ClientError::CannotDeleteSubOrchestration { instance_id },
         "unsupported" => ClientError::ManagementNotAvailable,
         "turn_running" => ClientError::Timeout,
-        "invalid_request" | "reason_required" | "ended" | "already_exists" | "too_large" => {
-            ClientError::InvalidInput { message: detail }
-        }
+        "invalid_request" | "reason_required" | "ended" | "already_exists" | "too_large"
+        | "undeliverable" => ClientError::InvalidInput { message: detail },
         _ if retryable => ProviderError::retryable(OPERATION, detail).into(),
         _ => ProviderError::permanent(OPERATION, detail).into(),
     }

@@ -118,6 +118,7 @@ pub(crate) struct DeadLetters {
 
 #[derive(Deserialize)]
 pub(crate) struct Letter {
+    pub(crate) id: Option<u64>,
     queue: String,
     instance: Option<String>,
     reason: String,
@@ -125,6 +126,9 @@ pub(crate) struct Letter {
     at_ms: u64,
     item: Option<String>,
 }
+
+#[derive(Deserialize)]
+pub(crate) struct Settled {}
 
 #[derive(Deserialize)]
 pub(crate) struct AuditPage {

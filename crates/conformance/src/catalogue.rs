@@ -46,6 +46,7 @@ macro_rules! __each_validation {
             batch_fetch: [a_batch_is_in_order_and_bounded, a_batch_of_zero_takes_no_activity, the_leases_of_a_batch_are_independent, a_batch_honours_tags, a_batch_honours_sessions, parallel_batches_do_not_overlap, a_batch_waits_for_its_first_activity_only, the_orchestration_of_an_activity_is_right_if_given],
             noted_failures: [a_noted_failure_is_counted_and_kept, a_noted_failure_is_no_silent_delivery, a_noted_activity_returns_after_its_delay, a_failure_is_noted_under_the_lease_only, a_noted_activity_completes_as_any_other],
             holds: [a_held_instance_gets_no_turn, messages_for_a_held_instance_wait_in_order, a_hold_waits_for_a_running_turn, a_turn_is_given_back_uncounted_for_a_hold, a_new_instance_is_held_with_its_start, an_expired_lease_ends_with_a_hold, a_cancellation_releases_a_held_instance, no_turn_runs_ahead_of_a_hold, a_deleted_instance_is_not_held, held_messages_are_counted_apart, instances_are_held_once_and_listed, orchestrations_are_paused_once_and_listed, a_resumption_ends_one_pause, the_audit_keeps_its_records],
+            requeues: [dead_letters_are_paged_by_number, a_requeued_message_is_delivered_as_new, a_requeued_activity_is_delivered_as_new, an_undeliverable_dead_letter_stays, a_dropped_dead_letter_is_gone, a_requeue_ends_the_wait],
             resets: [a_reset_begins_the_next_execution, a_reset_puts_keys_and_status_back, a_reset_repeats_the_removal_of_keys, a_reset_fits_the_newest_events, an_expired_lease_ends_with_a_reset, messages_of_a_reset_are_delivered_first, a_reset_instance_stays_held, an_ended_instance_is_reset, a_fork_is_a_new_instance, a_reset_is_in_the_audit],
             transfers: [an_export_has_everything_of_an_instance, an_import_is_exported_unchanged, an_imported_instance_goes_on, an_import_refuses_a_taken_id, an_import_refuses_contradictions, an_imported_instance_stays_held, an_import_is_fetched_and_audited, a_large_instance_is_imported_whole, ids_without_an_instance_are_listed],
             outcome: [an_unknown_instance_has_no_outcome, a_running_instance_has_the_status_running, a_completed_instance_has_its_output, a_failed_instance_has_its_failure, the_newest_execution_counts, the_custom_status_belongs_to_the_outcome, a_damaged_history_makes_the_outcome_an_error_or_leaves_it_right],
@@ -160,6 +161,7 @@ fn needs(category: &str, name: &str) -> Needs {
         ("dropped_fetch", "an_item_for_a_dropped_fetch_is_not_lost") => Needs::Waits,
         ("dropped_fetch", "many_dropped_waits_take_no_item") => Needs::Waits,
         ("waiting", _) => Needs::Waits,
+        ("requeues", "a_requeue_ends_the_wait") => Needs::Waits,
         ("dead_letters", _) => Needs::QueueHooks,
         ("pending", _) => Needs::Pending,
         _ => Needs::Nothing,
@@ -173,8 +175,8 @@ mod callable {
         dead_letters, deletion, dropped_fetch, eager_start, error_handling, families, fencing,
         fused_outcomes, holds, instance_creation, instance_locking, kv_store, leases, listing,
         lock_expiration, management, message_bound, message_order, multi_execution, noted_failures, orphans,
-        outcome, pending, poison_message, prune, queue_semantics, resets, run_ahead, sessions, start_policy,
-        tag_filtering, transfers, traps, waiting, warm_fetch,
+        outcome, pending, poison_message, prune, queue_semantics, requeues, resets, run_ahead, sessions,
+        start_policy, tag_filtering, transfers, traps, waiting, warm_fetch,
     };
 
     /// One of these takes a stamp as well: it is checked with both that change the rules.

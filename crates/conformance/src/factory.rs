@@ -1,7 +1,7 @@
 //! The factory by which the suite creates stores.
 
 use async_trait::async_trait;
-use outlast_provider::{Clock, MessageBound, Provider, SystemClock};
+use outlast_provider::{Clock, DeadLetter, MessageBound, Provider, SystemClock};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +68,12 @@ pub trait ProviderFactory: Sync + Send {
     async fn corrupt_work_items(&self, _instance: &str) {
         panic!("this ProviderFactory does not implement corrupt_work_items");
     }
+
+    /// Stores a dead letter, as another release may have left it. False if this is not implemented, which is right for a store without
+    /// [`ProviderAdmin::requeue_dead_letter`](outlast_provider::ProviderAdmin::requeue_dead_letter) only.
+    async fn write_dead_letter(&self, _letter: &DeadLetter) -> bool {
+        false
+    }
 }
 
 /// A borrowed factory of unknown type, as a factory: lets the catalogue call the generic validations.
@@ -110,6 +116,9 @@ impl ProviderFactory for Borrowed<'_> {
     }
     async fn corrupt_work_items(&self, instance: &str) {
         self.0.corrupt_work_items(instance).await;
+    }
+    async fn write_dead_letter(&self, letter: &DeadLetter) -> bool {
+        self.0.write_dead_letter(letter).await
     }
 }
 

@@ -121,6 +121,8 @@ mod queue_semantics;
 #[cfg(all(feature = "runtime", feature = "validations"))]
 pub mod race_replay;
 #[cfg(feature = "validations")]
+pub mod requeues;
+#[cfg(feature = "validations")]
 pub mod resets;
 #[cfg(feature = "validations")]
 pub mod run_ahead;

@@ -3,15 +3,14 @@
 use crate::CosmosDBProvider;
 use crate::document::Address;
 use crate::error::refused;
-use crate::sql;
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, DeleteInstanceResult, ExecutionInfo, ExportOutcome,
-    HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration, PendingWork, ProviderAdmin,
-    ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome, ResetOutcome,
-    ResetPlan, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterQueue, DeadLetterRecord,
+    DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome,
+    ImportOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree,
+    PausedOrchestration, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog,
+    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{ImportRows, ResetRows};
 
@@ -165,25 +164,31 @@ impl ProviderAdmin for CosmosDBProvider {
     }
 
     async fn list_dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, ProviderError> {
-        let found: Vec<crate::document::Item> =
-            self.store.client.query_all("list_dead_letters", sql::DEAD_LETTERS, &[], limit).await?;
-        let letter = |item: crate::document::Item| {
-            let instance_id = item.address().map(|address| address.id);
-            let dead = item.dead?;
-            let queue = match dead.queue == DeadLetterQueue::Worker.as_str() {
-                true => DeadLetterQueue::Worker,
-                false => DeadLetterQueue::Orchestrator,
-            };
-            Some(DeadLetter {
-                queue,
-                instance_id,
-                work_item: item.d,
-                reason: dead.reason,
-                attempt_count: item.attempts,
-                dead_at: dead.at,
-            })
-        };
-        Ok(found.into_iter().filter_map(letter).collect())
+        self.store.dead_letters(limit).await
+    }
+
+    async fn dead_letter_page(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<Vec<DeadLetterRecord>>, ProviderError> {
+        self.store.dead_letter_page(before, limit).await.map(Some)
+    }
+
+    async fn requeue_dead_letter(
+        &self,
+        id: u64,
+        entry: &AuditEntry,
+    ) -> Result<DeadLetterOutcome, ProviderError> {
+        self.store.requeue_dead_letter(id, entry).await
+    }
+
+    async fn drop_dead_letter(
+        &self,
+        id: u64,
+        entry: &AuditEntry,
+    ) -> Result<DeadLetterOutcome, ProviderError> {
+        self.store.drop_dead_letter(id, entry).await
     }
 
     async fn pending(&self, instance: &str, limit: usize) -> Result<Option<PendingWork>, ProviderError> {

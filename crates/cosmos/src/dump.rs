@@ -2,12 +2,13 @@
 
 use crate::CosmosDBProvider;
 use crate::client::Op;
-use crate::document::{Address, Events, ExecutionDocument, Instance, Item, Pair, Session};
+use crate::document::{Address, Dead, Events, ExecutionDocument, Instance, Item, Pair, Session};
 use crate::history::visible_executions;
+use crate::ids;
 use crate::layout;
 use crate::message::counted;
 use crate::sql;
-use outlast_provider::ProviderError;
+use outlast_provider::{DeadLetter, DeadLetterQueue, ProviderError};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -95,6 +96,37 @@ impl CosmosDBProvider {
             assert_eq!(batched.verdict(), crate::doubt::Verdict::Applied, "{batched:?}");
         }
         self.store.forget_documents();
+        Ok(())
+    }
+
+    /// Stores a dead letter.
+    pub async fn write_dead_letter(&self, letter: &DeadLetter) -> Result<(), ProviderError> {
+        let address = Address::of(letter.instance_id.as_deref().unwrap_or_default());
+        let store = &self.store;
+        let write = store.uid();
+        let dead = Dead {
+            queue: letter.queue.as_str().to_string(),
+            reason: letter.reason.clone(),
+            at: letter.dead_at,
+            sequence: store.time.sequence(),
+        };
+        let item = Item {
+            id: match letter.queue {
+                DeadLetterQueue::Orchestrator => ids::message(&ids::MessageKey::Arrival(write)),
+                DeadLetterQueue::Worker => ids::activity(1, 1, Some(write)),
+            },
+            partition: address.partition.clone(),
+            t: "z".to_string(),
+            iid: address.long_id(),
+            slot: crate::slots::slot_of(&address.id),
+            w: write,
+            d: letter.work_item.clone(),
+            attempts: letter.attempt_count,
+            dead: Some(dead),
+            ..Item::default()
+        };
+        let batched = store.client.batch(&address.partition, vec![Op::create(&item)?]).await?;
+        assert_eq!(batched.verdict(), crate::doubt::Verdict::Applied, "{batched:?}");
         Ok(())
     }
 

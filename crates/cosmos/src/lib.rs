@@ -37,6 +37,7 @@ mod audit;
 mod client;
 mod clock;
 mod commit;
+mod dead_letter;
 mod delete;
 mod document;
 mod doubt;

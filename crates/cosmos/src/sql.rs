@@ -14,6 +14,8 @@ queries! {
     AUDIT = "audit";
     CHILDREN = "children";
     COUNTS = "counts";
+    DEAD_LETTER = "dead_letter";
+    DEAD_LETTER_PAGE = "dead_letter_page";
     DEAD_LETTERS = "dead_letters";
     EXECUTION = "execution";
     EXECUTIONS = "executions";

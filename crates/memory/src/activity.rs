@@ -99,7 +99,7 @@ impl State {
     /// Moves an activity to the dead letters.
     pub(crate) fn move_activity_to_dead_letters(&mut self, ordinal: u64, reason: String, now: u64) {
         if let Some(activity) = self.activities.remove(ordinal) {
-            self.dead_letters.push(DeadLetter {
+            self.bury(DeadLetter {
                 queue: DeadLetterQueue::Worker,
                 instance_id: Some(activity.instance),
                 work_item: activity.text,

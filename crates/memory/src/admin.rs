@@ -7,11 +7,11 @@ use crate::state::{State, refuse};
 use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus};
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts,
-    HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceSnapshot, PausedOrchestration, PendingWork, Provider, ProviderAdmin,
-    ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome, ResetOutcome,
-    ResetPlan, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
+    ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, PausedOrchestration, PendingWork, Provider,
+    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome,
+    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use std::collections::BTreeSet;
 
@@ -230,7 +230,31 @@ impl ProviderAdmin for MemoryProvider {
     }
 
     async fn list_dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, ProviderError> {
-        Ok(self.state().dead_letters.iter().rev().take(limit).cloned().collect())
+        Ok(self.state().dead_letters.values().rev().take(limit).cloned().collect())
+    }
+
+    async fn dead_letter_page(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<Vec<DeadLetterRecord>>, ProviderError> {
+        Ok(Some(self.state().dead_letter_page(before, limit)))
+    }
+
+    async fn requeue_dead_letter(
+        &self,
+        id: u64,
+        entry: &AuditEntry,
+    ) -> Result<DeadLetterOutcome, ProviderError> {
+        self.change(|state, now| state.requeue_dead_letter(id, entry, now))
+    }
+
+    async fn drop_dead_letter(
+        &self,
+        id: u64,
+        entry: &AuditEntry,
+    ) -> Result<DeadLetterOutcome, ProviderError> {
+        Ok(self.change(|state, now| state.drop_dead_letter(id, entry, now)))
     }
 
     async fn pending(&self, instance: &str, limit: usize) -> Result<Option<PendingWork>, ProviderError> {
@@ -276,8 +300,7 @@ impl ProviderAdmin for MemoryProvider {
 
     async fn append_audit(&self, entry: &AuditEntry) -> Result<bool, ProviderError> {
         self.change(|state, now| {
-            let id = state.audit.len() as u64 + 1;
-            state.audit.push(AuditRecord { id, at_ms: now, entry: entry.clone() });
+            state.record(entry, now);
             Ok(true)
         })
     }

@@ -201,10 +201,15 @@ impl State {
     pub(crate) fn push_message(&mut self, item: &WorkItem, visible_at: u64) -> Result<(), ProviderError> {
         let text = encoded("enqueue_for_orchestrator", json::encode_work_item(item))?;
         self.messages.push(item.target_instance(), text, visible_at);
+        self.cancels_hold(item);
+        Ok(())
+    }
+
+    /// Releases the instance of a cancellation.
+    pub(crate) fn cancels_hold(&mut self, item: &WorkItem) {
         if self.rules.ends_hold(item) {
             self.release(item.target_instance());
         }
-        Ok(())
     }
 
     /// Releases the lease of a turn and makes its messages visible again. The lease may be over.

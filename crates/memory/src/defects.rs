@@ -6,6 +6,7 @@
 mod activity;
 mod admin;
 mod commit;
+mod dead_letter;
 mod fetch;
 mod hold;
 mod kv;
@@ -358,6 +359,14 @@ defects! {
     ImportForgetsHold = "",
     /// An import is not in the audit.
     ImportNotAudited = "",
+    /// A dead letter in a row of another instance is requeued.
+    RequeueIgnoresInstance = "",
+    /// A requeued item stays a dead letter, and can be requeued again.
+    RequeueKeepsDeadLetter = "",
+    /// A requeue is not in the audit.
+    RequeueNotAudited = "",
+    /// A drop of a dead letter is not in the audit.
+    DropNotAudited = "",
     /// A fork takes an id whose start waits.
     ForkIgnoresWaitingStart = "",
 }

@@ -2,6 +2,7 @@
 
 use crate::MemoryProvider;
 use crate::state::State;
+use outlast_provider::DeadLetter;
 
 impl MemoryProvider {
     /// One line for each row, sorted. A store with the same content prints the same lines. Lock tokens are random and left
@@ -12,7 +13,7 @@ impl MemoryProvider {
         dump_instances(&state, &mut lines);
         dump_queues(&state, &mut lines);
         dump_kv(&state, &mut lines);
-        for letter in &state.dead_letters {
+        for letter in state.dead_letters.values() {
             let (queue, instance) = (letter.queue.as_str(), letter.instance_id.as_deref().unwrap_or(""));
             lines.push(format!("dead {queue} {instance} {} {}", letter.attempt_count, letter.work_item));
         }
@@ -40,6 +41,11 @@ impl MemoryProvider {
         let mut state = self.state();
         let rows = state.activities.rows.values_mut().filter(|activity| activity.instance == instance);
         rows.for_each(|activity| activity.text = DAMAGED.to_string());
+    }
+
+    /// Stores a dead letter.
+    pub fn write_dead_letter(&self, letter: DeadLetter) {
+        self.state().bury(letter);
     }
 
     /// The highest delivery count among the instance's waiting messages.

@@ -255,7 +255,8 @@ pub(crate) fn put_off_orphans(state: &mut State, rows: &[u64], now: u64) -> u64 
         let Some(message) = state.messages.get(*ordinal) else { continue };
         if now.saturating_sub(message.available_at) >= ORPHAN_LIFE_MS {
             let reason = format!("instance '{}' did not start within 24 hours", message.instance);
-            state.dead_letters.push(dead_message(message, reason, now));
+            let letter = dead_message(message, reason, now);
+            state.bury(letter);
             state.messages.remove(*ordinal);
             continue;
         }

@@ -20,6 +20,7 @@ mod admin;
 
 // All other operations.
 mod ahead;
+mod dead_letter;
 mod dump;
 mod hold;
 mod kv;

@@ -7,6 +7,7 @@
 mod activity;
 mod admin;
 mod commit;
+mod dead_letter;
 mod fetch;
 mod hold;
 mod kv;
@@ -19,6 +20,7 @@ mod transfer;
 pub(crate) use activity::ActivityRules;
 pub(crate) use admin::AdminRules;
 pub(crate) use commit::CommitRules;
+pub(crate) use dead_letter::DeadLetterRules;
 pub(crate) use fetch::FetchRules;
 pub(crate) use hold::HoldRules;
 pub(crate) use kv::KvRules;
@@ -40,6 +42,7 @@ pub(crate) struct Contract;
 impl ActivityRules for Contract {}
 impl AdminRules for Contract {}
 impl CommitRules for Contract {}
+impl DeadLetterRules for Contract {}
 impl FetchRules for Contract {}
 impl HoldRules for Contract {}
 impl KvRules for Contract {}

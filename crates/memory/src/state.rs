@@ -21,7 +21,9 @@ pub(crate) struct State {
     pub(crate) sessions: BTreeMap<String, Session>,
     pub(crate) kv_store: BTreeMap<String, BTreeMap<String, Stored>>,
     pub(crate) kv_delta: BTreeMap<String, BTreeMap<String, Changed>>,
-    pub(crate) dead_letters: Vec<DeadLetter>,
+    /// Dead letters by number.
+    pub(crate) dead_letters: BTreeMap<u64, DeadLetter>,
+    pub(crate) last_dead_letter: u64,
     pub(crate) holds: BTreeMap<String, HeldInstance>,
     /// Paused orchestrations by name.
     pub(crate) paused: BTreeMap<String, PausedOrchestration>,

@@ -35,3 +35,12 @@ pub struct DeadLetter {
     /// When the message was removed from its queue.
     pub dead_at: u64,
 }
+
+/// A dead letter as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetterRecord {
+    /// The number of the dead letter. Later dead letters have higher numbers.
+    pub id: u64,
+    /// The dead letter.
+    pub letter: DeadLetter,
+}

@@ -31,7 +31,7 @@ pub use action::{Action, LogLevel, ScheduleKind};
 pub use audit::{AuditEntry, AuditRecord};
 pub use clock::wall_clock_ms;
 pub use commit::{ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit};
-pub use dead_letter::{DeadLetter, DeadLetterQueue};
+pub use dead_letter::{DeadLetter, DeadLetterQueue, DeadLetterRecord};
 pub use error::{AppErrorKind, ConfigErrorKind, ErrorDetails, PoisonMessageType};
 pub use event::{Event, EventKind};
 pub use head::{HEAD_CHARS, WorkItemHead, decode_head};

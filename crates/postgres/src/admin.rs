@@ -5,15 +5,15 @@ use crate::deadline::within;
 use crate::delete::{self, Deleted, Removal};
 use crate::provider::PostgresProvider;
 use crate::request::Answer;
-use crate::{history, hold, list, pending, reset, transfer};
+use crate::{dead_letter, history, hold, list, pending, reset, transfer};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts,
-    HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration, PendingWork, ProviderAdmin,
-    PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
-    SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterQueue, DeadLetterRecord,
+    DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome,
+    ImportOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree,
+    PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
+    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, ResetRows};
 
@@ -207,7 +207,31 @@ impl ProviderAdmin for PostgresProvider {
     }
 
     async fn list_dead_letters(&self, limit: usize) -> Answer<Vec<DeadLetter>> {
-        during("list_dead_letters", list::dead_letters(&self.shared.db, limit).await)
+        during("list_dead_letters", dead_letter::newest(&self.shared.db, limit).await)
+    }
+
+    async fn dead_letter_page(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Answer<Option<Vec<DeadLetterRecord>>> {
+        during("dead_letter_page", dead_letter::page(&self.shared.db, before, limit).await.map(Some))
+    }
+
+    async fn requeue_dead_letter(&self, id: u64, entry: &AuditEntry) -> Answer<DeadLetterOutcome> {
+        let requeued = dead_letter::requeue(&self.shared.db, id, entry).await;
+        let (outcome, queue) = during("requeue_dead_letter", requeued)?;
+        if outcome == DeadLetterOutcome::Done {
+            let activities = queue == DeadLetterQueue::Worker;
+            self.shared.on_remote_change(crate::queue::PerQueue { turns: !activities, activities });
+            // The item is stored. Without the notification another process finds it at its next poll.
+            let _ = hold::notify(&self.shared, activities).await;
+        }
+        Ok(outcome)
+    }
+
+    async fn drop_dead_letter(&self, id: u64, entry: &AuditEntry) -> Answer<DeadLetterOutcome> {
+        during("drop_dead_letter", dead_letter::remove(&self.shared.db, id, entry).await)
     }
 
     async fn pending(&self, instance: &str, limit: usize) -> Answer<Option<PendingWork>> {

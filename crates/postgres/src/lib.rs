@@ -15,6 +15,7 @@ mod connect;
 mod contain;
 mod counters;
 mod db;
+mod dead_letter;
 mod deadline;
 mod delete;
 mod eligibility;

@@ -4,8 +4,8 @@ use crate::PostgresError;
 use crate::db::{Db, ONLY, Param, Result, cell, column, text, text_option, unsigned};
 use crate::text::{owned, owned_option};
 use outlast_provider::{
-    DeadLetter, DeadLetterQueue, ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueBacklog,
-    QueueDepths, StoreGauges, SystemMetrics,
+    ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueBacklog, QueueDepths, StoreGauges,
+    SystemMetrics,
 };
 use outlast_provider_kit::listing::{BUDGET, PageRows, WINDOW, WINDOWS, is_filtered, needs_attention};
 use tokio_postgres::Row;
@@ -215,23 +215,4 @@ pub(crate) async fn tree(db: &Db, root: &str) -> Result<Vec<String>> {
     let roots = vec![owned(root)];
     let rows = db.all(&db.statements.instance_tree, &[(&roots, Type::TEXT_ARRAY)]).await?;
     rows.iter().map(|row| text(row, ONLY)).collect()
-}
-
-pub(crate) async fn dead_letters(db: &Db, limit: usize) -> Result<Vec<DeadLetter>> {
-    let limit = column(limit as u64);
-    let rows = db.all(&db.statements.list_dead_letters, &[(&limit, Type::INT8)]).await?;
-    let letter = |row: &Row| {
-        Ok(DeadLetter {
-            queue: match cell::<&str>(row, "queue")? == DeadLetterQueue::Worker.as_str() {
-                true => DeadLetterQueue::Worker,
-                false => DeadLetterQueue::Orchestrator,
-            },
-            instance_id: text_option(row, "instance_id")?,
-            work_item: cell(row, "work_item")?,
-            reason: text(row, "reason")?,
-            attempt_count: u32::try_from(cell::<i32>(row, "attempt_count")?).unwrap_or(0),
-            dead_at: unsigned(row, "dead_at")?,
-        })
-    };
-    rows.iter().map(letter).collect()
 }

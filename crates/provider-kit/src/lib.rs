@@ -4,6 +4,7 @@
 //! This crate does not access a database. A store adds the SQL (or documents) and the mapping of rows.
 
 pub mod context;
+mod dead_letter;
 pub mod fetch;
 pub mod leased;
 pub mod listing;
@@ -20,6 +21,7 @@ pub mod url;
 mod watches;
 
 pub use context::{Context, resolve};
+pub use dead_letter::RequeuedRow;
 pub use fetch::Fetch;
 pub use leased::{Guarded, LeasedTurn, ResolvedTurn};
 pub use plan::{ActivityRow, CommitPlan, HistoryRow, KvChange, MessageRow};

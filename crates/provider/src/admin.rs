@@ -2,11 +2,11 @@
 
 use crate::forward::forwarded_trait;
 use crate::{
-    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts,
-    HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration, PendingWork, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
-    SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
+    ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration,
+    PendingWork, ProviderError, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome,
+    ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_model::Event;
 use std::any::Any;
@@ -188,6 +188,38 @@ pub trait ProviderAdmin: Any + Send + Sync {
     /// The newest dead letters, at most `limit`. The default is for stores without dead letters.
     async fn list_dead_letters(&self, _limit: usize) -> Result<Vec<DeadLetter>, ProviderError> {
         Ok(Vec::new())
+    }
+
+    /// Dead letters with their numbers, newest first, at most `limit`, with numbers below `before` if it is given.
+    ///
+    /// The default, `None`, is for stores whose dead letters have no numbers.
+    async fn dead_letter_page(
+        &self,
+        _before: Option<u64>,
+        _limit: usize,
+    ) -> Result<Option<Vec<DeadLetterRecord>>, ProviderError> {
+        Ok(None)
+    }
+
+    /// Puts a dead letter back into its queue, behind the items that wait there, as if it had never been delivered, and appends
+    /// `entry` to the audit. The store does all of it in one step where it can; the record may follow in a store whose transactions do
+    /// not reach that far.
+    ///
+    /// The store refuses an item that it cannot deliver: [`DeadLetterOutcome::Undeliverable`]. An activity takes execution, id,
+    /// session and tag from its text.
+    ///
+    /// The default, [`DeadLetterOutcome::Unsupported`], is for stores that cannot change dead letters.
+    async fn requeue_dead_letter(
+        &self,
+        _id: u64,
+        _entry: &AuditEntry,
+    ) -> Result<DeadLetterOutcome, ProviderError> {
+        Ok(DeadLetterOutcome::Unsupported)
+    }
+
+    /// Deletes a dead letter and appends `entry` to the audit, as [`ProviderAdmin::requeue_dead_letter`] does.
+    async fn drop_dead_letter(&self, _id: u64, _entry: &AuditEntry) -> Result<DeadLetterOutcome, ProviderError> {
+        Ok(DeadLetterOutcome::Unsupported)
     }
 
     /// The queued messages, the queued activities and the lease of an instance: at most `limit` messages and `limit`

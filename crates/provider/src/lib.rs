@@ -10,6 +10,7 @@ mod ahead;
 mod bound;
 mod class;
 mod clock;
+mod dead_letter;
 mod entropy;
 pub mod error;
 mod filter;
@@ -34,6 +35,7 @@ pub use ahead::{Completion, FusedCompletion, LeasedOutcome, TurnAhead};
 pub use bound::{BoundedTurn, HistoryBound, MessageBound, OversizedTurn};
 pub use class::{ClassifiedError, ErrorClass};
 pub use clock::{Clock, SystemClock, saturating_ms};
+pub use dead_letter::DeadLetterOutcome;
 pub use entropy::{Entropy, OsEntropy};
 pub use error::ProviderError;
 pub use filter::{DispatcherCapabilityFilter, SemverRange};
@@ -48,9 +50,10 @@ pub use management::{
 pub use outcome::InstanceOutcome;
 pub use outlast_model as model;
 pub use outlast_model::{
-    AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, ExecutionMetadata, HeldCounts, HeldInstance, Hold,
-    HoldKind, InstanceSnapshot, PausedOrchestration, PendingWork, QueuedItem, ResetKey, ResetPlan,
-    ScheduledActivityIdentifier, TurnCommit, WorkItem, current_build_version, limits::MAX_WORKER_TAGS,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, DeadLetterRecord, ExecutionMetadata, HeldCounts,
+    HeldInstance, Hold, HoldKind, InstanceSnapshot, PausedOrchestration, PendingWork, QueuedItem, ResetKey,
+    ResetPlan, ScheduledActivityIdentifier, TurnCommit, WorkItem, current_build_version,
+    limits::MAX_WORKER_TAGS,
 };
 pub use provider::Provider;
 pub use reset::ResetOutcome;

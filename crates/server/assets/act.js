@@ -45,8 +45,7 @@ async function send(form) {
   const button = form.querySelector("button.primary");
   button.disabled = true;
   try {
-    const body = JSON.stringify(Object.fromEntries(new FormData(form)));
-    const answer = await fetch(form.dataset.act, { method: "POST", headers: { "content-type": "application/json" }, body });
+    const answer = await request(form);
     if (answer.ok) {
       form.reset();
       form.closest("dialog")?.close();
@@ -59,6 +58,16 @@ async function send(form) {
     error.textContent = "The server does not answer.";
   }
   button.disabled = false;
+}
+
+/** Posts the fields as JSON. A deletion has no body: its fields are parameters. */
+function request(form) {
+  const fields = new FormData(form);
+  if (form.dataset.method === "DELETE") {
+    return fetch(`${form.dataset.act}?${new URLSearchParams(fields)}`, { method: "DELETE" });
+  }
+  const body = JSON.stringify(Object.fromEntries(fields));
+  return fetch(form.dataset.act, { method: "POST", headers: { "content-type": "application/json" }, body });
 }
 
 let wanted = "";

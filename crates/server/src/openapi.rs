@@ -1,6 +1,6 @@
 //! The OpenAPI document: paths from the list of routes, schemas from the types of requests and answers.
 
-use crate::api::{operate, start};
+use crate::api::{dead_letters, operate, start};
 use crate::options::Options;
 use crate::problem::ProblemBody;
 use crate::routes::Described;
@@ -14,6 +14,7 @@ use utoipa::OpenApi;
 #[openapi(components(schemas(
     view::AuditPage,
     view::Counts,
+    view::DeadLetterView,
     view::DeadLetters,
     view::Detail,
     view::EventPage,
@@ -27,6 +28,7 @@ use utoipa::OpenApi;
     view::TimelineView,
     view::Tree,
     view::Why,
+    dead_letters::Settled,
     operate::Accepted,
     operate::CancelBody,
     operate::EventBody,
@@ -74,6 +76,7 @@ fn operation(route: &Described) -> Value {
     });
     let status = match (&route.method, route.path) {
         (&Method::POST, "/instances") => "201",
+        (&Method::POST, "/dead-letters/{n}/requeue") => "200",
         (&Method::POST, _) => "202",
         _ => "200",
     };

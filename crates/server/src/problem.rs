@@ -45,6 +45,7 @@ codes! {
     RUNNING = "still_running", CONFLICT, "The instance runs", false;
     CHILD = "is_child", CONFLICT, "The instance is a child", false;
     TURN = "turn_running", CONFLICT, "A turn of the instance runs", true;
+    UNDELIVERABLE = "undeliverable", CONFLICT, "The dead letter cannot be delivered", false;
     TOO_LARGE = "too_large", PAYLOAD_TOO_LARGE, "The request is too large", false;
     MEDIA = "media_type", UNSUPPORTED_MEDIA_TYPE, "The request is not JSON", false;
     SLOW = "request_timeout", REQUEST_TIMEOUT, "The request took too long to arrive", true;

@@ -2,6 +2,7 @@
 
 use crate::command::CallInfo;
 use crate::db::Db;
+use crate::dead_letter::{ChangeDeadLetter, DeadLetterPage};
 use crate::delete::{BulkPage, Deleted, FinishedTree};
 use crate::executor::Answer;
 use crate::history::{EventPage, ExecutionKey};
@@ -9,15 +10,17 @@ use crate::hold::{AuditPage, HeldPage, HoldInstance, PauseOrchestration};
 use crate::pending::PendingPage;
 use crate::transaction::Transaction;
 use crate::transfer::UnstartedPage;
-use crate::{SqliteError, SqliteProvider, delete, history, hold, list, pending, reset, transfer};
+use crate::{
+    SqliteError, SqliteProvider, dead_letter, delete, history, hold, list, pending, reset, transfer,
+};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts,
-    HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration, PendingWork, ProviderAdmin,
-    PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
-    SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
+    ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration,
+    PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome,
+    ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, ResetRows, Watches};
 
@@ -201,7 +204,26 @@ impl ProviderAdmin for SqliteProvider {
     }
 
     async fn list_dead_letters(&self, limit: usize) -> Answer<Vec<DeadLetter>> {
-        self.read_with("list_dead_letters", limit, |db, limit| list::dead_letters(db, *limit)).await
+        self.read_with("list_dead_letters", limit, |db, limit| dead_letter::newest(db, *limit)).await
+    }
+
+    async fn dead_letter_page(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Answer<Option<Vec<DeadLetterRecord>>> {
+        let page = DeadLetterPage { before, limit };
+        Ok(Some(self.read_with("dead_letter_page", page, dead_letter::page).await?))
+    }
+
+    async fn requeue_dead_letter(&self, id: u64, entry: &AuditEntry) -> Answer<DeadLetterOutcome> {
+        let change = ChangeDeadLetter { id, entry: entry.clone() };
+        self.write(CallInfo::of("requeue_dead_letter"), change, dead_letter::requeue).await
+    }
+
+    async fn drop_dead_letter(&self, id: u64, entry: &AuditEntry) -> Answer<DeadLetterOutcome> {
+        let change = ChangeDeadLetter { id, entry: entry.clone() };
+        self.write(CallInfo::of("drop_dead_letter"), change, dead_letter::remove).await
     }
 
     async fn pending(&self, instance: &str, limit: usize) -> Answer<Option<PendingWork>> {

@@ -20,6 +20,7 @@ mod executor;
 mod admin;
 
 // The rest of the operations.
+mod dead_letter;
 mod delete;
 #[cfg(feature = "test-hooks")]
 mod dump;

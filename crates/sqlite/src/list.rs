@@ -1,13 +1,13 @@
 //! Lists of instances, and figures of the store.
 
 use crate::SqliteError;
-use crate::db::{Db, Result, attempts, column, unsigned};
+use crate::db::{Db, Result, column, unsigned};
 use crate::history::ExecutionKey;
 use crate::sql;
 use outlast_model::ExecutionStatus;
 use outlast_provider::{
-    DeadLetter, DeadLetterQueue, ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueBacklog,
-    QueueDepths, StoreGauges, SystemMetrics,
+    ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueBacklog, QueueDepths, StoreGauges,
+    SystemMetrics,
 };
 use outlast_provider_kit::listing::{BUDGET, PageRows, WINDOW, WINDOWS, is_filtered, needs_attention};
 use rusqlite::Row;
@@ -193,23 +193,6 @@ pub(crate) fn parent(db: &Db, instance: &str) -> Result<Option<Option<String>>> 
 /// The instance and its descendants, root first.
 pub(crate) fn tree(db: &Db, root: &str) -> Result<Vec<String>> {
     db.all(sql::INSTANCE_TREE, [root], |row| row.get(0))
-}
-
-pub(crate) fn dead_letters(db: &Db, limit: usize) -> Result<Vec<DeadLetter>> {
-    db.all(sql::LIST_DEAD_LETTERS, [column(limit as u64)], |row| {
-        let queue: String = row.get(0)?;
-        Ok(DeadLetter {
-            queue: match queue == DeadLetterQueue::Worker.as_str() {
-                true => DeadLetterQueue::Worker,
-                false => DeadLetterQueue::Orchestrator,
-            },
-            instance_id: row.get(1)?,
-            work_item: row.get(2)?,
-            reason: row.get(3)?,
-            attempt_count: attempts(row, 4)?,
-            dead_at: unsigned(row, 5)?,
-        })
-    })
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod check;
 mod config;
 #[cfg(feature = "cosmos")]
 mod cosmos;
+mod dead_letter;
 mod demo;
 mod doctor;
 mod instance;

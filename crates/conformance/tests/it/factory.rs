@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use outlast_conformance::{ProviderFactory, TokioClock};
 use outlast_memory::{MemoryProvider, Rules};
-use outlast_provider::{Clock, MessageBound, Provider};
+use outlast_provider::{Clock, DeadLetter, MessageBound, Provider};
 use std::sync::{Arc, Mutex};
 
 /// Memory stores on tokio's clock, with these rules.
@@ -60,5 +60,9 @@ impl ProviderFactory for MemoryFactory {
     }
     async fn corrupt_work_items(&self, instance: &str) {
         self.newest().0.corrupt_activities(instance);
+    }
+    async fn write_dead_letter(&self, letter: &DeadLetter) -> bool {
+        self.newest().0.write_dead_letter(letter.clone());
+        true
     }
 }

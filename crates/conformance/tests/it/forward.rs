@@ -3,7 +3,7 @@
 use crate::factory::MemoryFactory;
 use async_trait::async_trait;
 use outlast_conformance::{ProviderFactory, Validation, ValidationOutcome, validations};
-use outlast_provider::{MessageBound, Provider, ProviderAdmin, ProviderError, forward_provider};
+use outlast_provider::{DeadLetter, MessageBound, Provider, ProviderAdmin, ProviderError, forward_provider};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -83,6 +83,9 @@ impl ProviderFactory for ForwardingFactory {
     }
     async fn corrupt_work_items(&self, instance: &str) {
         self.inner.corrupt_work_items(instance).await;
+    }
+    async fn write_dead_letter(&self, letter: &DeadLetter) -> bool {
+        self.inner.write_dead_letter(letter).await
     }
     async fn get_max_attempt_count(&self, instance: &str) -> u32 {
         self.inner.get_max_attempt_count(instance).await

@@ -5,7 +5,7 @@ use outlast_conformance::ProviderFactory;
 use outlast_conformance::model::DAMAGED;
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, Texts};
 use outlast_cosmos_rig::{Rig, RigOptions, Target, target};
-use outlast_provider::{Entropy, MessageBound, OsEntropy, Provider};
+use outlast_provider::{DeadLetter, Entropy, MessageBound, OsEntropy, Provider};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -91,5 +91,9 @@ impl ProviderFactory for CosmosFactory {
     }
     async fn corrupt_work_items(&self, instance: &str) {
         self.newest().damage(Texts::Work, instance, DAMAGED).await.unwrap();
+    }
+    async fn write_dead_letter(&self, letter: &DeadLetter) -> bool {
+        self.newest().write_dead_letter(letter).await.unwrap();
+        true
     }
 }

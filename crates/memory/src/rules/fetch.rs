@@ -82,7 +82,7 @@ pub(crate) trait FetchRules {
 
     /// A message that does not decode becomes a dead letter.
     fn move_message_to_dead_letters(&self, state: &mut State, message: &Message, reason: String, now: u64) {
-        state.dead_letters.push(dead_message(message, reason, now));
+        state.bury(dead_message(message, reason, now));
     }
 
     /// One fetch delivers all messages that it took.

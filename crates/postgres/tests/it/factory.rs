@@ -2,7 +2,7 @@ use crate::support::url_with;
 use async_trait::async_trait;
 use outlast_conformance::ProviderFactory;
 use outlast_postgres::{PostgresProvider, ProviderConfig};
-use outlast_provider::{Entropy, MessageBound, OsEntropy, Provider};
+use outlast_provider::{DeadLetter, Entropy, MessageBound, OsEntropy, Provider};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_postgres::{Client, NoTls, Row};
@@ -101,5 +101,21 @@ impl ProviderFactory for PostgresFactory {
     async fn corrupt_work_items(&self, instance: &str) {
         let sql = "UPDATE {schema}.worker_queue SET work_item = 'NOT_VALID_JSON{{{' WHERE instance_id = $1";
         self.damage(sql, instance).await;
+    }
+    async fn write_dead_letter(&self, letter: &DeadLetter) -> bool {
+        let schema = self.schema.lock().unwrap().clone();
+        let sql = "INSERT INTO {schema}.dead_letters (queue, instance_id, work_item, reason, attempt_count, dead_at)
+                   SELECT r.* FROM json_to_record($1::text::json)
+                       AS r (queue text, instance_id text, work_item text, reason text, attempt_count integer, dead_at bigint)";
+        let row = serde_json::json!({
+            "queue": letter.queue.as_str(),
+            "instance_id": letter.instance_id,
+            "work_item": letter.work_item,
+            "reason": letter.reason,
+            "attempt_count": letter.attempt_count,
+            "dead_at": letter.dead_at,
+        });
+        meddle(&schema, sql, &row.to_string()).await;
+        true
     }
 }

@@ -64,6 +64,9 @@ macro_rules! __forward_method {
     (query_instances [query_instances $($rest:ident)*] $target:tt) => {};
     (get_gauges [get_gauges $($rest:ident)*] $target:tt) => {};
     (list_dead_letters [list_dead_letters $($rest:ident)*] $target:tt) => {};
+    (dead_letter_page [dead_letter_page $($rest:ident)*] $target:tt) => {};
+    (requeue_dead_letter [requeue_dead_letter $($rest:ident)*] $target:tt) => {};
+    (drop_dead_letter [drop_dead_letter $($rest:ident)*] $target:tt) => {};
     (pending [pending $($rest:ident)*] $target:tt) => {};
     (history_page [history_page $($rest:ident)*] $target:tt) => {};
     (hold_instance [hold_instance $($rest:ident)*] $target:tt) => {};
@@ -431,6 +434,24 @@ macro_rules! __forward_method {
         $crate::__forward_async!($target ProviderAdmin list_dead_letters [] (
             limit: usize
         ) -> ::std::vec::Vec<$crate::DeadLetter>);
+    };
+    (dead_letter_page [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin dead_letter_page [] (
+            before: ::std::option::Option<u64>,
+            limit: usize
+        ) -> ::std::option::Option<::std::vec::Vec<$crate::DeadLetterRecord>>);
+    };
+    (requeue_dead_letter [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin requeue_dead_letter ['life1] (
+            id: u64,
+            entry: &'life1 $crate::AuditEntry
+        ) -> $crate::DeadLetterOutcome);
+    };
+    (drop_dead_letter [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin drop_dead_letter ['life1] (
+            id: u64,
+            entry: &'life1 $crate::AuditEntry
+        ) -> $crate::DeadLetterOutcome);
     };
     (pending [] $target:tt) => {
         $crate::__forward_async!($target ProviderAdmin pending ['life1] (

@@ -1,6 +1,7 @@
 //! Starting, signalling, observing and managing instances, from any process that can reach the store.
 
 mod check;
+mod dead_letter;
 mod error;
 mod hold;
 mod kv;

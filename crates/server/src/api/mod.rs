@@ -1,5 +1,6 @@
 //! The handlers of `/api/v1`, and the list of its routes.
 
+pub(crate) mod dead_letters;
 mod history;
 mod instances;
 pub(crate) mod operate;
@@ -49,7 +50,7 @@ fn write(summary: &'static str, body: &'static str) -> About {
 
 /// Adds the routes.
 pub(crate) fn add(routes: Routes) -> Routes {
-    add_operate(add_history(add_instances(routes)))
+    add_dead_letters(add_operate(add_history(add_instances(routes))))
         .api(
             Method::GET,
             "/queues",
@@ -63,13 +64,6 @@ pub(crate) fn add(routes: Routes) -> Routes {
             Some(Scope::Read),
             read("The server and the totals of its store", "System"),
             store::system,
-        )
-        .api(
-            Method::GET,
-            "/dead-letters",
-            Some(Scope::Read),
-            About { params: &[LIMIT, PAYLOADS], ..read("The newest dead letters", "DeadLetters") },
-            store::dead_letters,
         )
         .api(
             Method::GET,
@@ -207,6 +201,28 @@ fn add_history(routes: Routes) -> Routes {
             payload,
             history::payloads,
         )
+}
+
+fn add_dead_letters(routes: Routes) -> Routes {
+    let list = About {
+        params: &[("before", "dead letters with lower numbers: `next` of the page before"), LIMIT, PAYLOADS],
+        ..read("A page of dead letters, newest first", "DeadLetters")
+    };
+    let one = About { params: &[PAYLOADS], ..read("One dead letter", "DeadLetterView") };
+    let requeue =
+        About { answer: Some("Settled"), ..write("Puts a dead letter back into its queue", "ReasonBody") };
+    let remove = About {
+        summary: "Deletes a dead letter",
+        params: &[("reason", "for the audit; required")],
+        answer: Some("Settled"),
+        body: None,
+    };
+    let (read, operate) = (Some(Scope::Read), Some(Scope::Operate));
+    routes
+        .api(Method::GET, "/dead-letters", read, list, dead_letters::list)
+        .api(Method::GET, "/dead-letters/{n}", read, one, dead_letters::one)
+        .api(Method::POST, "/dead-letters/{n}/requeue", operate, requeue, dead_letters::requeue)
+        .api(Method::DELETE, "/dead-letters/{n}", operate, remove, dead_letters::remove)
 }
 
 fn add_operate(routes: Routes) -> Routes {

@@ -106,7 +106,18 @@ pub(super) struct Act<'a> {
     reason: String,
 }
 
+impl ReasonBody {
+    pub(super) fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
 impl<'a> Act<'a> {
+    /// The reason without blanks around it.
+    pub(super) fn reason(&self) -> &str {
+        &self.reason
+    }
+
     pub(super) fn new(
         app: &'a Shared,
         (caller, request): (&'a Caller, &'a RequestId),

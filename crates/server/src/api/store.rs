@@ -1,14 +1,12 @@
 //! The store as a whole, and whether it answers.
 
-use super::Asked;
-use crate::access::Caller;
 use crate::app::Shared;
 use crate::extract::Params;
 use crate::problem::Problem;
-use crate::view::{self, AuditPage, DeadLetters, Queues, System};
+use crate::view::{self, AuditPage, Queues, System};
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::{Extension, Json};
 use outlast::providers::InstanceQuery;
 use serde::Deserialize;
 use std::time::Duration;
@@ -26,17 +24,8 @@ pub(super) async fn system(State(app): State<Shared>) -> Result<Json<System>, Pr
 
 #[derive(Deserialize)]
 pub(super) struct Paging {
-    limit: Option<usize>,
-    before: Option<u64>,
-}
-
-pub(super) async fn dead_letters(
-    State(app): State<Shared>,
-    Extension(caller): Extension<Caller>,
-    Params(paging): Params<Paging>,
-    Params(asked): Params<Asked>,
-) -> Result<Json<DeadLetters>, Problem> {
-    view::dead_letters(&app, paging.limit, asked.granted(&caller)?).await.map(Json)
+    pub(super) limit: Option<usize>,
+    pub(super) before: Option<u64>,
 }
 
 pub(super) async fn audit(

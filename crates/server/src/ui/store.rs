@@ -39,6 +39,7 @@ struct DeadLettersPage {
     frame: Frame,
     letters: DeadLetters,
     rows: Vec<LetterRow>,
+    next: Option<String>,
 }
 
 struct LetterRow {
@@ -51,16 +52,19 @@ pub(super) async fn dead_letters(
     Extension(caller): Known,
     headers: HeaderMap,
     Params(asked): Params<Asked>,
+    Params(Before { before }): Params<Before>,
 ) -> Result<Response, Problem> {
-    let letters = view::dead_letters(&app, None, asked.granted(&caller)?).await?;
+    let payloads = asked.granted(&caller)?;
+    let letters = view::dead_letters(&app, before, None, payloads).await?;
     let base = &app.options.base_path;
+    let next = letters.next.map(|next| format!("{base}/dead-letters?before={next}&payloads={payloads}"));
     let row = |letter: &view::DeadLetterView| LetterRow {
         href: format!("{base}/instances/{}", encoded(letter.instance.as_deref().unwrap_or_default())),
         at: Moment::of(letter.at_ms),
     };
     let rows = letters.items.iter().map(row).collect();
     let frame = Frame::new(&app, &caller, &headers, "dead-letters", "Dead letters").live("system");
-    Ok(html(StatusCode::OK, &DeadLettersPage { frame, letters, rows }))
+    Ok(html(StatusCode::OK, &DeadLettersPage { frame, letters, rows, next }))
 }
 
 #[derive(Template)]

@@ -17,8 +17,8 @@ pub(crate) use instance::{Detail, Instance, InstancePage, ListQuery, detail, lis
 pub(crate) use pending::{Pending, pending};
 pub(crate) use state::{StateView, state};
 pub(crate) use store::{
-    AuditPage, Counts, DeadLetterView, DeadLetters, Queues, System, audit, counts, dead_letters, queues,
-    system,
+    AuditPage, Counts, DeadLetterView, DeadLetters, Queues, System, audit, counts, dead_letter, dead_letters,
+    queues, system,
 };
 pub(crate) use time::rfc3339;
 pub(crate) use timeline::{TimelineView, timeline};

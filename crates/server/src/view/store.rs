@@ -2,7 +2,7 @@
 
 use super::rfc3339;
 use crate::app::App;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use outlast::providers::{AuditRecord, DeadLetter, QueueBacklog};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -78,12 +78,14 @@ pub(crate) async fn queues(app: &App) -> Result<Queues, Problem> {
     })
 }
 
-/// The newest dead letters.
+/// A page of dead letters, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeadLetters {
     pub(crate) items: Vec<DeadLetterView>,
-    /// The number of items by reason, most frequent first.
+    /// The number of items of this page by reason, most frequent first.
     pub(crate) reasons: Vec<Reason>,
+    /// The parameter `before` of the next page.
+    pub(crate) next: Option<u64>,
     /// Whether payloads are shown.
     pub(crate) payloads: bool,
 }
@@ -91,6 +93,8 @@ pub(crate) struct DeadLetters {
 /// An item that the store no longer delivers.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeadLetterView {
+    /// The number; null if the store does not number dead letters, which can then not be requeued or dropped.
+    pub(crate) id: Option<u64>,
     /// `orchestrator` or `worker`.
     pub(crate) queue: &'static str,
     pub(crate) instance: Option<String>,
@@ -112,19 +116,39 @@ pub(crate) struct Reason {
 
 pub(crate) async fn dead_letters(
     app: &App,
+    before: Option<u64>,
     limit: Option<usize>,
     payloads: bool,
 ) -> Result<DeadLetters, Problem> {
-    let items = app.client.list_dead_letters(checked(limit)?).await?;
+    let limit = checked(limit)?;
+    let items: Vec<(Option<u64>, DeadLetter)> = match app.client.dead_letter_page(before, limit).await? {
+        Some(page) => page.into_iter().map(|record| (Some(record.id), record.letter)).collect(),
+        None => app.client.list_dead_letters(limit).await?.into_iter().map(|letter| (None, letter)).collect(),
+    };
+    let next = items.last().filter(|_| items.len() == limit).and_then(|(id, _)| *id);
     let mut reasons: Vec<Reason> = Vec::new();
-    for letter in &items {
+    for (_, letter) in &items {
         match reasons.iter_mut().find(|known| known.reason == letter.reason) {
             Some(known) => known.count += 1,
             None => reasons.push(Reason { reason: letter.reason.clone(), count: 1 }),
         }
     }
     reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
-    let shown = |letter: DeadLetter| DeadLetterView {
+    let items = items.into_iter().map(|(id, letter)| shown(id, letter, payloads)).collect();
+    Ok(DeadLetters { items, reasons, next, payloads })
+}
+
+/// One dead letter.
+pub(crate) async fn dead_letter(app: &App, id: u64, payloads: bool) -> Result<DeadLetterView, Problem> {
+    match app.client.dead_letter(id).await? {
+        Some(record) => Ok(shown(Some(record.id), record.letter, payloads)),
+        None => Err(Problem::new(Code::NOT_FOUND, format!("there is no dead letter {id}"))),
+    }
+}
+
+fn shown(id: Option<u64>, letter: DeadLetter, payloads: bool) -> DeadLetterView {
+    DeadLetterView {
+        id,
         queue: letter.queue.as_str(),
         instance: letter.instance_id,
         reason: letter.reason,
@@ -133,8 +157,7 @@ pub(crate) async fn dead_letters(
         at_ms: letter.dead_at,
         bytes: letter.work_item.len(),
         item: payloads.then_some(letter.work_item),
-    };
-    Ok(DeadLetters { items: items.into_iter().map(shown).collect(), reasons, payloads })
+    }
 }
 
 /// A page of the audit, newest first.

@@ -4,6 +4,7 @@
 
 mod access;
 mod client;
+mod dead_letters;
 mod history;
 mod kit;
 mod limits;

@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 use outlast_conformance::{ProviderFactory, TokioClock};
-use outlast_provider::{Clock, MessageBound, Provider, SystemClock};
+use outlast_provider::{Clock, DeadLetter, MessageBound, Provider, SystemClock};
 use outlast_sqlite::{SqliteOptions, SqliteProvider};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -110,5 +110,13 @@ impl ProviderFactory for SqliteFactory {
             "UPDATE worker_queue SET work_item = 'NOT_VALID_JSON{{{' WHERE instance_id = ?1",
             instance,
         );
+    }
+    async fn write_dead_letter(&self, letter: &DeadLetter) -> bool {
+        let sql = "INSERT INTO dead_letters (queue, instance_id, work_item, reason, attempt_count, dead_at)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let DeadLetter { queue, instance_id, work_item, reason, attempt_count, dead_at } = letter;
+        let row = (queue.as_str(), instance_id, work_item, reason, attempt_count, *dead_at as i64);
+        raw(&self.path()).execute(sql, row).unwrap();
+        true
     }
 }

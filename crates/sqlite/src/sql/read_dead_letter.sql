@@ -1,0 +1,1 @@
+SELECT queue, instance_id, work_item, reason, attempt_count, dead_at FROM dead_letters WHERE id = ?1
