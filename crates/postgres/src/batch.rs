@@ -1,6 +1,6 @@
 //! The requests of one transaction, by kind.
 
-use crate::request::{Abandon, Activity, Commit, Lease, Message, ReadTexts, Renew, Request, Start};
+use crate::request::{Abandon, Activity, Commit, Fence, Lease, Message, ReadTexts, Renew, Request, Start};
 use outlast_provider_kit::CommitPlan;
 
 /// The requests of one transaction.
@@ -75,7 +75,7 @@ impl Batch {
     /// Whether the batch has arrivals: requests that no lease fences.
     pub(crate) fn arrives(&self) -> bool {
         !(self.messages.is_empty() && self.activities.is_empty() && self.starts.is_empty())
-            || self.commits.iter().any(|commit| commit.lease.is_none())
+            || self.commits.iter().any(|commit| commit.fence == Fence::Unknown)
     }
 
     /// Marks the requests as sent before with an unknown result.
@@ -114,8 +114,12 @@ impl Batch {
     /// Whether the batch ends leases of turns. A start with the first turn keeps fetches off its instance, as a lease does.
     pub(crate) fn ends_turns(&self) -> bool {
         let is_turn = |lease: &Lease| matches!(lease, Lease::Turn { .. });
-        self.commits.iter().any(|commit| commit.lease.as_ref().is_none_or(is_turn))
-            || self.abandons.iter().any(|abandon| is_turn(&abandon.lease))
+        let ends = |commit: &Commit| match &commit.fence {
+            Fence::Lease(lease) => is_turn(lease),
+            Fence::Fused { .. } => false,
+            Fence::Unknown => true,
+        };
+        self.commits.iter().any(ends) || self.abandons.iter().any(|abandon| is_turn(&abandon.lease))
     }
 
     /// Instances that end if the server accepts every commit.
@@ -141,9 +145,10 @@ impl Batch {
 
 /// The instance of a commit.
 pub(crate) fn instance_of(commit: &Commit) -> &str {
-    match (&commit.lease, &commit.completion) {
-        (Some(Lease::Turn { at_fetch, .. }), _) => &at_fetch.instance,
-        (Some(Lease::Activity { .. }) | None, Some(row)) => &row.instance_id,
-        (Some(Lease::Activity { .. }) | None, None) => "",
+    match (&commit.fence, &commit.completion) {
+        (Fence::Lease(Lease::Turn { at_fetch, .. }), _) => &at_fetch.instance,
+        (Fence::Fused { instance, .. }, _) => instance,
+        (Fence::Lease(Lease::Activity { .. }) | Fence::Unknown, Some(row)) => &row.instance_id,
+        (Fence::Lease(Lease::Activity { .. }) | Fence::Unknown, None) => "",
     }
 }

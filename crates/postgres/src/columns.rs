@@ -3,8 +3,8 @@
 use crate::ask::{ActivityAsk, TurnAsk};
 use crate::batch::instance_of;
 use crate::db::{Param, column, id_column, key_column, span};
-use crate::functions::{KIND_ACTIVITY, KIND_AHEAD, KIND_START, KIND_TURN};
-use crate::request::{Abandon, Activity, Commit, Lease, Message, Renew, Start};
+use crate::functions::{KIND_ACTIVITY, KIND_AHEAD, KIND_FUSED, KIND_START, KIND_TURN};
+use crate::request::{Abandon, Activity, ActivityLease, Commit, Fence, Lease, Message, Renew, Start};
 use crate::text::{owned, owned_option};
 use crate::transaction::{ActivityHandOffs, TurnHandOffs};
 use crate::{PostgresError, eligibility};
@@ -35,7 +35,7 @@ columns!(
     /// `commit_1`.
     CommitColumns {
         member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, secret: Vec<u8> => BYTEA_ARRAY,
-        activity_row: i64 => INT8_ARRAY, messages: i32 => INT4_ARRAY,
+        activity_row: i64 => INT8_ARRAY, inputs: i32 => INT4_ARRAY,
         completion: Option<String> => TEXT_ARRAY, after: i64 => INT8_ARRAY, ran_at: i64 => INT8_ARRAY,
         execution: i64 => INT8_ARRAY, name: Option<String> => TEXT_ARRAY, version: Option<String> => TEXT_ARRAY,
         parent: Option<String> => TEXT_ARRAY, raises: bool => BOOL_ARRAY,
@@ -53,6 +53,7 @@ columns!(
         m_not_before: i64 => INT8_ARRAY, m_begins: bool => BOOL_ARRAY,
         k_member: i32 => INT4_ARRAY, k_key: String => TEXT_ARRAY, k_value: Option<String> => TEXT_ARRAY,
         k_at: Option<i64> => INT8_ARRAY,
+        f_member: i32 => INT4_ARRAY, f_row: i64 => INT8_ARRAY, f_secret: Vec<u8> => BYTEA_ARRAY,
     }
 );
 
@@ -63,30 +64,48 @@ impl CommitColumns {
             all.add(member, commit)?;
         }
         (all.a_secret, all.a_lock_ms) = handed.columns(0..all.a_item.len());
+        all.add_fused(commits);
         Ok(all)
+    }
+
+    /// The leases of fused outcomes, in the order in which every transaction locks rows of activities.
+    fn add_fused(&mut self, commits: &[Commit]) {
+        let of_member = |(member, commit): (i32, &Commit)| match &commit.fence {
+            Fence::Fused { leases, .. } => leases.iter().map(|lease| (*lease, member)).collect(),
+            Fence::Lease(_) | Fence::Unknown => Vec::new(),
+        };
+        let mut fused: Vec<(ActivityLease, i32)> = (1..).zip(commits).flat_map(of_member).collect();
+        fused.sort_unstable_by_key(|(lease, _)| lease.id);
+        for (lease, member) in fused {
+            self.f_member.push(member);
+            self.f_row.push(lease.id);
+            self.f_secret.push(lease.secret.to_vec());
+        }
     }
 
     fn add(&mut self, member: i32, commit: &Commit) -> Result<(), PostgresError> {
         self.member.push(member);
         self.instance.push(owned(instance_of(commit)));
-        self.secret.push(commit.lease.as_ref().map(|lease| lease.secret().to_vec()).unwrap_or_default());
-        let (activity_row, messages, current) = match &commit.lease {
-            Some(Lease::Turn { at_fetch, .. }) => {
-                (0, i32::try_from(at_fetch.messages).unwrap_or(i32::MAX), at_fetch.current_execution)
+        self.secret.push(commit.fence.lease().map(|lease| lease.secret().to_vec()).unwrap_or_default());
+        let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+        // The server stores a turn ahead only if its execution is the current one.
+        let of_turn_ahead = commit.plan.as_ref().map_or(0, |plan| plan.execution_id);
+        let (activity_row, inputs, current) = match &commit.fence {
+            Fence::Lease(Lease::Turn { at_fetch, .. }) => {
+                (0, count(at_fetch.messages), at_fetch.current_execution)
             }
-            // The server stores a turn ahead only if its execution is the current one.
-            Some(Lease::Activity { id, .. }) => {
-                (*id, 0, commit.plan.as_ref().map_or(0, |plan| plan.execution_id))
-            }
-            None => (0, 0, 0),
+            Fence::Lease(Lease::Activity { id, .. }) => (*id, 0, of_turn_ahead),
+            Fence::Fused { leases, .. } => (0, count(leases.len()), of_turn_ahead),
+            Fence::Unknown => (0, 0, 0),
         };
         self.activity_row.push(activity_row);
-        self.messages.push(messages);
-        self.kind.push(match (&commit.lease, &commit.ahead) {
-            (Some(Lease::Turn { .. }), _) => KIND_TURN,
-            (Some(Lease::Activity { .. }), None) => KIND_ACTIVITY,
-            (Some(Lease::Activity { .. }), Some(_)) => KIND_AHEAD,
-            (None, _) => KIND_START,
+        self.inputs.push(inputs);
+        self.kind.push(match (&commit.fence, &commit.ahead) {
+            (Fence::Lease(Lease::Turn { .. }), _) => KIND_TURN,
+            (Fence::Lease(Lease::Activity { .. }), None) => KIND_ACTIVITY,
+            (Fence::Lease(Lease::Activity { .. }), Some(_)) => KIND_AHEAD,
+            (Fence::Fused { .. }, _) => KIND_FUSED,
+            (Fence::Unknown, _) => KIND_START,
         });
         self.completion.push(commit.completion.as_ref().map(|row| row.work_item.clone()));
         let (after, ran_at) = commit.ahead.unwrap_or_default();

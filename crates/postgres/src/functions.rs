@@ -71,7 +71,9 @@ codes!(
     KIND_AHEAD = 2,
     /// A member of `commit`: the start of an instance with its first turn.
     KIND_START = 3,
-    /// Answer of `commit`: the lease is not the caller's, and nothing is stored.
+    /// A member of `commit`: several activities with the turn that their outcomes lead to, run ahead.
+    KIND_FUSED = 4,
+    /// Answer of `commit`: a lease is not the caller's, or the turn of fused outcomes does not follow; nothing is stored.
     COMMIT_REFUSED = 0,
     /// Answer of `commit`: the member is stored.
     COMMIT_DONE = 1,
@@ -207,7 +209,7 @@ impl Form {
             text = text.replace(&format!("{{m.{column}}}"), &value);
             text = text.replace(&format!("{{= m.{column}}}"), &equals);
         }
-        for list in ["m", "h", "k", "c", "q"] {
+        for list in ["m", "h", "k", "c", "q", "f"] {
             let writes = match self {
                 Self::Batch => format!("v_turn[{list}.member]"),
                 Self::Alone => "true".to_string(),

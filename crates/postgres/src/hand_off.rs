@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::parked::{Reason, When};
     use crate::reply::Reply;
-    use crate::request::{Attempts, Message, Request};
+    use crate::request::{Attempts, Fence, Message, Request};
     use outlast_model::WorkItem;
     use outlast_provider::{OsEntropy, TagFilter};
     use outlast_provider_kit::{CommitPlan, MessageRow};
@@ -193,10 +193,10 @@ mod tests {
     /// A turn that schedules these activities.
     fn batch(activities: &[WorkItem]) -> Batch {
         let plan = CommitPlan::new(1, &[], activities, &[], Default::default(), vec![]).unwrap();
-        let lease = Some(Lease::Activity { secret: [0; 16], id: 1 });
+        let fence = Fence::Lease(Lease::Activity { secret: [0; 16], id: 1 });
         let mut batch = Batch::default();
         batch.push(Request::Commit(Box::new(Commit {
-            lease,
+            fence,
             completion: None,
             plan: Some(plan),
             ahead: None,

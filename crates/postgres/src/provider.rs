@@ -6,7 +6,8 @@ use crate::counters::{Counters, PostgresStats};
 use crate::db::{Db, Param, cell, column, unsigned};
 use crate::reply::Reply;
 use crate::request::{
-    Abandon, Activity, Answer, Attempts, Commit, Lease, Message, Renew, Request, Start, refused_token,
+    Abandon, Activity, Answer, Attempts, Commit, Committed, Lease, Message, Renew, Request, Start,
+    refused_token,
 };
 use crate::shared::Shared;
 use crate::text::owned;
@@ -18,9 +19,10 @@ use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
-    Provider, ProviderAdmin, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest,
-    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
+    FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
+    LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ScheduledActivityIdentifier,
+    SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest,
+    WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::plan::{activity_row, checked_id, history_rows, message_row};
 use std::collections::HashMap;
@@ -189,8 +191,8 @@ impl Provider for PostgresProvider {
         let (reply, committed) = Reply::channel("ack_orchestration_item");
         let commit = Commit::of_turn(reply, lock_token, commit)?;
         match self.shared.ask(Request::Commit(Box::new(commit)), committed).await? {
-            Completion::WithTurn { at_ms } => Ok(Some(at_ms)),
-            Completion::Queued => Ok(None),
+            Committed::WithTurn { at_ms } => Ok(Some(at_ms)),
+            Committed::Queued | Committed::Unchanged => Ok(None),
         }
     }
 
@@ -266,7 +268,23 @@ impl Provider for PostgresProvider {
     ) -> Answer<Completion> {
         let (reply, committed) = Reply::channel("ack_work_item");
         let commit = Commit::of_activity(reply, token, Some(&completion), Some(turn))?;
-        self.shared.ask(Request::Commit(Box::new(commit)), committed).await
+        self.shared.ask(Request::Commit(Box::new(commit)), committed).await.map(Completion::from)
+    }
+
+    fn fuses_outcomes(&self) -> bool {
+        true
+    }
+
+    async fn complete_all_with_turn(
+        &self,
+        outcomes: Vec<LeasedOutcome>,
+        turn: TurnAhead,
+    ) -> Answer<FusedCompletion> {
+        let (reply, committed) = Reply::channel("ack_work_item");
+        let Some(commit) = Commit::of_outcomes(reply, &outcomes, turn)? else {
+            return Ok(FusedCompletion::Unchanged);
+        };
+        self.shared.ask(Request::Commit(Box::new(commit)), committed).await.map(FusedCompletion::from)
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
@@ -457,7 +475,7 @@ impl Provider for PostgresProvider {
     async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Answer<Completion> {
         let (reply, committed) = Reply::channel("start_with_turn");
         let commit = Commit::of_start(reply, &start, turn)?;
-        self.shared.ask(Request::Commit(Box::new(commit)), committed).await
+        self.shared.ask(Request::Commit(Box::new(commit)), committed).await.map(Completion::from)
     }
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {

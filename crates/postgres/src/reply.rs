@@ -2,12 +2,12 @@
 
 use crate::batch::{Batch, instance_of};
 use crate::db::{cell, text_option, unsigned};
-use crate::request::Commit;
-use crate::resend::reply_if_already_stored;
+use crate::request::{Commit, Committed};
+use crate::resend::{reply_if_already_stored, reply_refused};
 use crate::shared::Shared;
 use crate::transaction::Done;
 use crate::{PostgresError, functions, outcomes};
-use outlast_provider::{ClassifiedError, Completion, InstanceOutcome, StartOutcome};
+use outlast_provider::{ClassifiedError, InstanceOutcome, StartOutcome};
 use outlast_provider_kit::{CommitPlan, invalid_token};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -84,19 +84,16 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
                 tell_watches(shared, &commit, &outcomes);
                 let is_turn = commit.plan.is_some();
                 commit.reply.send(Ok(match is_turn {
-                    true => Completion::WithTurn { at_ms },
-                    false => Completion::Queued,
+                    true => Committed::WithTurn { at_ms },
+                    false => Committed::Queued,
                 }));
             }
-            Some((functions::COMMIT_QUEUED, _)) => commit.reply.send(Ok(Completion::Queued)),
+            Some((functions::COMMIT_QUEUED, _)) => commit.reply.send(Ok(Committed::Queued)),
             // An earlier attempt may have been stored.
             Some((functions::COMMIT_REFUSED, _)) if commit.attempts.in_doubt.is_some() => {
                 reply_if_already_stored(shared, commit)
             }
-            Some((functions::COMMIT_REFUSED, _)) => {
-                let token = commit.token();
-                commit.reply.refuse(invalid_token(&token));
-            }
+            Some((functions::COMMIT_REFUSED, _)) => reply_refused(commit),
             Some(_) | None => commit.reply.send(Err(&unexpected)),
         }
     }

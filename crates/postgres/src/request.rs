@@ -4,9 +4,10 @@ use crate::PostgresError;
 use crate::reply::Reply;
 use outlast_model::WorkItem;
 use outlast_provider::{
-    Completion, ErrorClass, ProviderError, StartOutcome, StartPolicy, TurnAhead, TurnCommit,
+    Completion, ErrorClass, FusedCompletion, LeasedOutcome, ProviderError, StartOutcome, StartPolicy,
+    TurnAhead, TurnCommit,
 };
-use outlast_provider_kit::plan::{completion_row, message_row};
+use outlast_provider_kit::plan::{check_completion, completion_row, message_row};
 use outlast_provider_kit::token::{self, Secret};
 use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, TurnAtFetch, invalid_token};
 use std::collections::HashMap;
@@ -77,61 +78,148 @@ pub(crate) struct Attempts {
     pub(crate) in_doubt: Option<Instant>,
 }
 
-/// A turn to be committed, an activity to be completed, or both; or the start of an instance with its first turn.
+/// The condition under which the server stores a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fence {
+    /// The lease of a turn or an activity is the caller's.
+    Lease(Lease),
+    /// The leases of all these activities of one instance are the caller's, and the turn of their outcomes follows.
+    Fused { instance: String, leases: Vec<ActivityLease> },
+    /// Of a start: the server knows nothing of the instance.
+    Unknown,
+}
+
+/// The lease of an activity, by the id of its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ActivityLease {
+    pub(crate) id: i64,
+    pub(crate) secret: Secret,
+}
+
+impl Fence {
+    /// The lease of a turn or of a single activity.
+    pub(crate) fn lease(&self) -> Option<&Lease> {
+        match self {
+            Self::Lease(lease) => Some(lease),
+            Self::Fused { .. } | Self::Unknown => None,
+        }
+    }
+}
+
+/// The result of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Committed {
+    /// The turn is stored, at this time of the store.
+    WithTurn { at_ms: u64 },
+    /// The outcome or the start waits for a turn.
+    Queued,
+    /// Of fused outcomes: nothing is stored.
+    Unchanged,
+}
+
+impl From<Committed> for FusedCompletion {
+    fn from(committed: Committed) -> Self {
+        match committed {
+            Committed::WithTurn { at_ms } => Self::WithTurn { at_ms },
+            Committed::Queued | Committed::Unchanged => Self::Unchanged,
+        }
+    }
+}
+
+impl From<Committed> for Completion {
+    fn from(committed: Committed) -> Self {
+        match committed {
+            Committed::WithTurn { at_ms } => Self::WithTurn { at_ms },
+            Committed::Queued | Committed::Unchanged => Self::Queued,
+        }
+    }
+}
+
+/// A turn to be committed, an activity to be completed, or both; several activities with the turn of their outcomes; or the start of
+/// an instance with its first turn.
 pub(crate) struct Commit {
-    /// The lease that fences the commit. `None`: a start, which the server commits only if it knows nothing of the instance.
-    pub(crate) lease: Option<Lease>,
-    /// The outcome of an activity, or the start.
+    pub(crate) fence: Fence,
+    /// The outcome of an activity, or the start. Fused outcomes are in the turn only.
     pub(crate) completion: Option<MessageRow>,
     /// The writes of the turn.
     pub(crate) plan: Option<CommitPlan>,
     /// For a turn that was run ahead, and for a first turn: the event that it follows, and the time at which it ran.
     pub(crate) ahead: Option<(u64, u64)>,
-    pub(crate) reply: Reply<Completion>,
+    pub(crate) reply: Reply<Committed>,
     pub(crate) attempts: Attempts,
 }
 
 impl Commit {
     /// A turn under its lease; refused for a text that is no token of ours.
-    pub(crate) fn of_turn(reply: Reply<Completion>, token: &str, turn: TurnCommit) -> Answer<Self> {
-        let lease = Some(Lease::of_turn(reply.operation, token)?);
+    pub(crate) fn of_turn(reply: Reply<Committed>, token: &str, turn: TurnCommit) -> Answer<Self> {
+        let fence = Fence::Lease(Lease::of_turn(reply.operation, token)?);
         let plan = Some(CommitPlan::of(turn)?);
-        Ok(Self { lease, completion: None, plan, ahead: None, reply, attempts: Attempts::default() })
+        Ok(Self { fence, completion: None, plan, ahead: None, reply, attempts: Attempts::default() })
     }
 
     /// An activity with or without its outcome, and with the turn that was run ahead for that outcome.
     pub(crate) fn of_activity(
-        reply: Reply<Completion>,
+        reply: Reply<Committed>,
         token: &str,
         completion: Option<&WorkItem>,
         turn: Option<TurnAhead>,
     ) -> Answer<Self> {
         let completion = completion.map(|item| completion_row(reply.operation, item)).transpose()?;
-        let lease = Some(Lease::of_activity(reply.operation, token)?);
+        let fence = Fence::Lease(Lease::of_activity(reply.operation, token)?);
         let ahead = turn.as_ref().map(|turn| (turn.after_event_id, turn.ran_at_ms));
         let plan = turn.map(|turn| CommitPlan::of(turn.commit)).transpose()?;
-        Ok(Self { lease, completion, plan, ahead, reply, attempts: Attempts::default() })
+        Ok(Self { fence, completion, plan, ahead, reply, attempts: Attempts::default() })
+    }
+
+    /// Several activities of one instance with the turn of their outcomes. `None`: a token is no token of ours, or is given twice, so
+    /// that a lease is lost.
+    pub(crate) fn of_outcomes(
+        reply: Reply<Committed>,
+        outcomes: &[LeasedOutcome],
+        turn: TurnAhead,
+    ) -> Answer<Option<Self>> {
+        let Some(instance) = LeasedOutcome::instance_of(outcomes).map(str::to_string) else {
+            let reason = "the outcomes are of different instances, or there are none";
+            return Err(ProviderError::permanent(reply.operation, reason));
+        };
+        outcomes.iter().try_for_each(|outcome| check_completion(reply.operation, &outcome.completion))?;
+        let ahead = Some((turn.after_event_id, turn.ran_at_ms));
+        let plan = Some(CommitPlan::of(turn.commit)?);
+        let lease = |outcome: &LeasedOutcome| {
+            let (secret, id) = token::parse(&outcome.lock_token)?;
+            Some(ActivityLease { id: id.parse().ok()?, secret })
+        };
+        let Some(mut leases) = outcomes.iter().map(lease).collect::<Option<Vec<_>>>() else {
+            return Ok(None);
+        };
+        leases.sort_unstable_by_key(|lease| lease.id);
+        if leases.windows(2).any(|pair| pair[0].id == pair[1].id) {
+            return Ok(None);
+        }
+        let fence = Fence::Fused { instance, leases };
+        Ok(Some(Self { fence, completion: None, plan, ahead, reply, attempts: Attempts::default() }))
     }
 
     /// A start with the first turn of its instance.
-    pub(crate) fn of_start(reply: Reply<Completion>, start: &WorkItem, turn: TurnAhead) -> Answer<Self> {
+    pub(crate) fn of_start(reply: Reply<Committed>, start: &WorkItem, turn: TurnAhead) -> Answer<Self> {
         let completion = Some(message_row(reply.operation, start)?);
         let ahead = Some((turn.after_event_id, turn.ran_at_ms));
         let plan = Some(CommitPlan::of(turn.commit)?);
-        Ok(Self { lease: None, completion, plan, ahead, reply, attempts: Attempts::default() })
+        Ok(Self { fence: Fence::Unknown, completion, plan, ahead, reply, attempts: Attempts::default() })
     }
 
     /// The instance, or the row of the activity.
     pub(crate) fn subject(&self) -> String {
-        match (&self.completion, &self.lease) {
+        match (&self.completion, &self.fence) {
             (Some(row), _) => row.instance_id.clone(),
-            (None, lease) => lease.as_ref().map(Lease::subject).unwrap_or_default(),
+            (None, Fence::Fused { instance, .. }) => instance.clone(),
+            (None, fence) => fence.lease().map(Lease::subject).unwrap_or_default(),
         }
     }
 
-    /// The token of the lease; empty for a start.
+    /// The token of the lease; empty for a start and for fused outcomes.
     pub(crate) fn token(&self) -> String {
-        self.lease.as_ref().map(Lease::text).unwrap_or_default()
+        self.fence.lease().map(Lease::text).unwrap_or_default()
     }
 }
 
@@ -204,7 +292,7 @@ impl Request {
     /// Whether the request comes from a client, and not from the holder of a lease.
     pub(crate) fn arrives(&self) -> bool {
         match self {
-            Self::Commit(commit) => commit.lease.is_none(),
+            Self::Commit(commit) => commit.fence == Fence::Unknown,
             Self::Message(_) | Self::Activity(_) | Self::Start(_) => true,
             Self::Renew(_) | Self::Abandon(_) | Self::ReadTexts(_) => false,
         }
@@ -313,5 +401,32 @@ mod tests {
         let refusal = Lease::of_turn("op", &activity.text()).unwrap_err();
         assert!(refusal.message.contains("Invalid lock token") && !refusal.retryable);
         assert!(Lease::of_activity("op", "bogus").is_err());
+    }
+
+    #[test]
+    fn fused_outcomes_need_a_different_token_for_each_activity() {
+        let token = |id| Lease::Activity { secret: [1; 16], id }.text();
+        let fence = |tokens: &[String]| {
+            let completion = |id| WorkItem::ActivityCompleted {
+                instance: "i".to_string(),
+                execution_id: 1,
+                id,
+                result: String::new(),
+            };
+            let outcome = |(token, id): (&String, u64)| LeasedOutcome {
+                lock_token: token.clone(),
+                completion: completion(id),
+            };
+            let outcomes: Vec<LeasedOutcome> = tokens.iter().zip(2..).map(outcome).collect();
+            let turn = TurnAhead { after_event_id: 3, ran_at_ms: 1, commit: TurnCommit::default() };
+            let commit = Commit::of_outcomes(Reply::channel("op").0, &outcomes, turn);
+            commit.map(|commit| commit.map(|commit| commit.fence))
+        };
+        let lease = |id| ActivityLease { id, secret: [1; 16] };
+        let both = Fence::Fused { instance: "i".to_string(), leases: vec![lease(7), lease(9)] };
+        assert_eq!(fence(&[token(9), token(7)]), Ok(Some(both)), "by their rows");
+        assert_eq!(fence(&[token(9), token(9)]), Ok(None), "the same activity");
+        assert_eq!(fence(&[token(9), "bogus".to_string()]), Ok(None), "no token");
+        assert!(fence(&[]).is_err(), "no outcome");
     }
 }

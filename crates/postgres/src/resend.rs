@@ -2,7 +2,7 @@
 //!
 //! | request | after its transaction was lost |
 //! |---|---|
-//! | commit, completion, lease given back: fenced by a token | sent again over a new connection; if the first attempt was stored, the second is refused, and the store recognises its own commit |
+//! | commit, completion, fused outcomes, lease given back: fenced by tokens | sent again over a new connection; if the first attempt was stored, the second is refused, and the store recognises its own commit |
 //! | renewal | sent again until the server is back: any error would be taken for the end of the lease |
 //! | texts of messages that are read | sent again |
 //! | start, with or without its first turn, message, activity of a client | fails with an error that says that the outcome is unknown: sent again, it could be stored twice |
@@ -10,10 +10,9 @@
 use crate::PostgresError;
 use crate::batch::{Batch, instance_of};
 use crate::db::{Param, Result, cell, column, unsigned};
-use crate::request::{Attempts, Commit, Request};
+use crate::request::{Attempts, Commit, Committed, Fence, Request};
 use crate::shared::Shared;
 use crate::text::owned;
-use outlast_provider::Completion;
 use outlast_provider_kit::invalid_token;
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,18 +123,26 @@ async fn reply_if_stored(shared: Arc<Shared>, commit: Commit) {
             }
             commit.reply.send(Ok(completion));
         }
-        Ok(None) => {
-            let token = commit.token();
-            commit.reply.refuse(invalid_token(&token));
-        }
+        Ok(None) => reply_refused(commit),
         Err(error) => {
             fail_unknown(Request::Commit(Box::new(commit)), &error);
         }
     }
 }
 
+/// Replies to a commit that the server refused, and of which nothing is stored.
+pub(crate) fn reply_refused(commit: Commit) {
+    match &commit.fence {
+        Fence::Fused { .. } => commit.reply.send(Ok(Committed::Unchanged)),
+        Fence::Lease(_) | Fence::Unknown => {
+            let token = commit.token();
+            commit.reply.refuse(invalid_token(&token));
+        }
+    }
+}
+
 /// The result of the earlier attempt, if it was stored.
-async fn stored(shared: &Shared, commit: &Commit) -> Result<Option<Completion>> {
+async fn stored(shared: &Shared, commit: &Commit) -> Result<Option<Committed>> {
     let db = &shared.db;
     let instance = owned(instance_of(commit));
     let (mut execution, mut ids, mut texts) = (0, Vec::new(), Vec::new());
@@ -146,7 +153,7 @@ async fn stored(shared: &Shared, commit: &Commit) -> Result<Option<Completion>> 
             texts.push(row.event_data.as_str());
         }
     }
-    let origin: &[u8] = commit.lease.as_ref().map_or(&[], |lease| lease.secret());
+    let origin: &[u8] = commit.fence.lease().map_or(&[], |lease| lease.secret());
     let wanted: [Param<'_>; 5] = [
         (&instance, Type::TEXT),
         (&execution, Type::INT8),
@@ -159,8 +166,8 @@ async fn stored(shared: &Shared, commit: &Commit) -> Result<Option<Completion>> 
     let at = cell::<Option<i64>>(&row, "updated_at")?;
     Ok(match at {
         Some(at) if !ids.is_empty() && events == ids.len() as u64 => {
-            Some(Completion::WithTurn { at_ms: u64::try_from(at).unwrap_or(0) })
+            Some(Committed::WithTurn { at_ms: u64::try_from(at).unwrap_or(0) })
         }
-        _ => is_queued.then_some(Completion::Queued),
+        _ => is_queued.then_some(Committed::Queued),
     })
 }

@@ -36,7 +36,7 @@ use crate::leased::{ParkedActivities, ParkedTurns};
 use crate::notify::{Forward, Wants};
 use crate::parked::{Idleness, Parked, Poll};
 use crate::queue::PerQueue;
-use crate::request::{Lease, Request};
+use crate::request::{Fence, Lease, Request};
 use crate::transaction::{ActivityPoll, Transaction, TurnPoll};
 use large::{LargeLanes, LargeRequests};
 use outlast_provider::Entropy;
@@ -155,9 +155,9 @@ fn sort(batch: &mut Batch) {
         Lease::Activity { id, .. } => (*id, String::new()),
         Lease::Turn { at_fetch, .. } => (i64::MAX, at_fetch.instance.clone()),
     };
-    batch.commits.sort_by_cached_key(|commit| match &commit.lease {
-        Some(lease) => key(lease),
-        None => (i64::MAX, instance_of(commit).to_string()),
+    batch.commits.sort_by_cached_key(|commit| match &commit.fence {
+        Fence::Lease(lease) => key(lease),
+        Fence::Fused { .. } | Fence::Unknown => (i64::MAX, instance_of(commit).to_string()),
     });
     batch.renewals.sort_by_cached_key(|renew| key(&renew.lease));
     batch.abandons.sort_by_cached_key(|abandon| key(&abandon.lease));

@@ -20,14 +20,24 @@ IF {batch}{KIND_ACTIVITY} = ANY (p_kind) OR {KIND_AHEAD} = ANY (p_kind){end}{alo
 END IF;
 -- Turns that were run ahead are stored if the instance has no lease and no visible message. The row lock keeps fetches of the
 -- instance out, which lock the same row after they have taken their lease: the statements below see that lease.
-IF {batch}{KIND_AHEAD} = ANY (p_kind){end}{alone}v_passed AND v_kind = {KIND_AHEAD}{end} THEN
+IF {batch}{KIND_AHEAD} = ANY (p_kind) OR {KIND_FUSED} = ANY (p_kind){end}{alone}v_passed AND v_kind = {KIND_AHEAD} OR v_kind = {KIND_FUSED}{end} THEN
     PERFORM 1 FROM {schema}.executions AS e
     {join m}
     WHERE e.instance_id {= m.instance} AND e.execution_id = {m.execution}
-    {batch}AND {m.kind} = {KIND_AHEAD} AND {passed m} ORDER BY {m.instance} COLLATE "C"{end} FOR UPDATE OF e;
+    {batch}AND ({m.kind} = {KIND_AHEAD} AND {passed m} OR {m.kind} = {KIND_FUSED}) ORDER BY {m.instance} COLLATE "C"{end} FOR UPDATE OF e;
     v_now := {schema}.now_ms();
+    -- Fused outcomes write nothing unless all their leases are held, so no lease ends before all are known.
+    IF cardinality(f_member) > 0 THEN
+        {batch}SELECT array_agg(t.member) INTO v_members FROM (
+        SELECT f.member, count(*) AS held{end}{alone}SELECT count(*) = p_inputs[1] INTO v_passed{end}
+        FROM unnest(f_member, f_row, f_secret) AS f (member, id, secret)
+        WHERE EXISTS (SELECT 1 FROM {schema}.worker_queue AS q
+                      WHERE q.id = f.id AND q.lock_token = f.secret AND q.locked_until > v_now OFFSET 0)
+        {batch}GROUP BY f.member) AS t WHERE t.held = p_inputs[t.member];
+        FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_passed[v_one] := true; END LOOP{end};
+    END IF;
     {batch}SELECT array_agg(u.member) INTO v_members FROM (
-    SELECT DISTINCT ON ({m.instance}) m.member {from m} WHERE {m.kind} = {KIND_AHEAD} AND {passed m} AND{end}{alone}v_turn :={end}
+    SELECT DISTINCT ON ({m.instance}) m.member {from m} WHERE {m.kind} IN ({KIND_AHEAD}, {KIND_FUSED}) AND {passed m} AND{end}{alone}v_turn := v_passed AND{end}
         {m.ran_at} BETWEEN v_now - 60000 AND v_now
         AND EXISTS (SELECT 1 FROM {schema}.instances AS i
                     WHERE i.instance_id = {m.instance} AND i.current_execution_id = {m.execution} OFFSET 0)
@@ -39,6 +49,23 @@ IF {batch}{KIND_AHEAD} = ANY (p_kind){end}{alone}v_passed AND v_kind = {KIND_AHE
                         WHERE q.instance_id = {m.instance} AND q.visible_at <= v_now OFFSET 0)
     {batch}ORDER BY {m.instance}, m.member) AS u;
     FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_turn[v_one] := true; END LOOP{end};
+    -- Each activity of fused outcomes is fenced by its row. A lease that has ended since it was seen above is a conflict: the outcomes are
+    -- sent again, and refused.
+    IF {alone}v_turn AND {end}cardinality(f_member) > 0 THEN
+        WITH done AS (
+            DELETE FROM {schema}.worker_queue AS q
+            USING unnest(f_member, f_row, f_secret) AS f (member, id, secret)
+            WHERE {writes f} AND q.id = ANY (ARRAY[f.id]) AND q.lock_token = f.secret AND q.locked_until > {schema}.now_ms()
+            RETURNING q.session_id
+        )
+        SELECT count(*), array_agg(d.session_id) FILTER (WHERE d.session_id IS NOT NULL) INTO v_count, v_sessions FROM done AS d;
+        IF v_count <> (SELECT count(*) FROM unnest(f_member) AS f (member) WHERE {writes f}) THEN
+            RAISE EXCEPTION 'a lease of fused outcomes has just ended' USING ERRCODE = 'serialization_failure';
+        END IF;
+        IF v_sessions IS NOT NULL THEN
+            PERFORM {schema}.touch_sessions_1(v_sessions);
+        END IF;
+    END IF;
 END IF;
 -- Starts: the first turn is stored if the store knows nothing of the instance. The first lock keeps fetches and hand-offs of the
 -- instance out, and the second one keeps other starts out. A start that does not get both is queued, so that no start waits for a
@@ -80,7 +107,7 @@ IF {batch}{KIND_TURN} = ANY (p_kind){end}{alone}v_kind = {KIND_TURN}{end} THEN
     FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP
         v_passed[v_one] := true;
         v_turn[v_one] := true;
-        v_wanted := v_wanted + (p_messages[v_one] > 0 AND (v_partial IS NULL OR v_one <> ALL (v_partial)))::integer;
+        v_wanted := v_wanted + (p_inputs[v_one] > 0 AND (v_partial IS NULL OR v_one <> ALL (v_partial)))::integer;
     END LOOP;
     WITH consumed AS (
         DELETE FROM {schema}.orchestrator_queue AS q
@@ -90,14 +117,14 @@ IF {batch}{KIND_TURN} = ANY (p_kind){end}{alone}v_kind = {KIND_TURN}{end} THEN
         RETURNING m.member
     )
     -- Turns whose messages are not those that they fetched, and turns that have lost all of them.
-    SELECT count(*) FILTER (WHERE t.messages <> p_messages[t.member])
-           + v_wanted - count(*) FILTER (WHERE p_messages[t.member] > 0)
+    SELECT count(*) FILTER (WHERE t.messages <> p_inputs[t.member])
+           + v_wanted - count(*) FILTER (WHERE p_inputs[t.member] > 0)
     INTO v_count FROM (SELECT c.member, count(*) AS messages FROM consumed AS c GROUP BY c.member) AS t;
     -- Partial turns, whose leases name their messages.
     FOR v_one, v_covered IN SELECT p.member, p.covers FROM unnest(v_partial, v_covers) AS p (member, covers) LOOP
         DELETE FROM {schema}.orchestrator_queue AS q WHERE q.id = ANY (v_covered::bigint[]) AND q.lock_token = p_secret[v_one];
         GET DIAGNOSTICS v_found = ROW_COUNT;
-        v_count := v_count + (v_found <> p_messages[v_one])::integer;
+        v_count := v_count + (v_found <> p_inputs[v_one])::integer;
     END LOOP;{end}
     {alone}CASE WHEN l.has_aside THEN ARRAY[v_instance] END, l.covers INTO v_aside, v_covers;
     v_passed := FOUND;
@@ -110,7 +137,7 @@ IF {batch}{KIND_TURN} = ANY (p_kind){end}{alone}v_kind = {KIND_TURN}{end} THEN
             DELETE FROM {schema}.orchestrator_queue AS q WHERE q.id = ANY (v_covers) AND q.lock_token = v_secret;
         END IF;
         GET DIAGNOSTICS v_count = ROW_COUNT;
-        v_count := (v_count <> p_messages[1])::integer;
+        v_count := (v_count <> p_inputs[1])::integer;
     END IF;{end}
     IF v_count <> 0 THEN
         RAISE EXCEPTION 'consuming messages: % turns have other messages than they fetched', v_count USING ERRCODE = 'OL001';
@@ -135,7 +162,7 @@ END IF;
 -- Messages that came meanwhile count.
 v_seen := greatest(v_now, {schema}.now_ms());
 {batch}RETURN QUERY SELECT m.member,{end}{alone}SELECT 1,{end}
-    CASE WHEN NOT {passed m} THEN {COMMIT_REFUSED}
+    CASE WHEN NOT {passed m} OR {m.kind} = {KIND_FUSED} AND NOT {turn m} THEN {COMMIT_REFUSED}
          WHEN {m.kind} IN ({KIND_AHEAD}, {KIND_START}) AND NOT {turn m} THEN {COMMIT_QUEUED} ELSE {COMMIT_DONE} END, v_now,
     {m.kind} <> {KIND_ACTIVITY} AND EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
                                             WHERE q.instance_id = {m.instance} AND q.visible_at <= v_seen OFFSET 0)

@@ -1,4 +1,4 @@
-    p_member integer[], p_kind integer[], p_instance text[], p_secret bytea[], p_activity_row bigint[], p_messages integer[],
+    p_member integer[], p_kind integer[], p_instance text[], p_secret bytea[], p_activity_row bigint[], p_inputs integer[],
     p_completion text[], p_after bigint[], p_ran_at bigint[],
     p_execution bigint[], p_name text[], p_version text[], p_parent text[], p_raises boolean[],
     p_status text[], p_output text[], p_ended boolean[], p_last_event bigint[], p_terminal bigint[], p_pin text[], p_pin_key text[],
@@ -8,4 +8,5 @@
     a_secret bytea[], a_lock_ms bigint[],
     c_member integer[], c_instance text[], c_execution bigint[], c_activity bigint[],
     m_member integer[], m_instance text[], m_item text[], m_not_before bigint[], m_begins boolean[],
-    k_member integer[], k_key text[], k_value text[], k_at bigint[]
+    k_member integer[], k_key text[], k_value text[], k_at bigint[],
+    f_member integer[], f_row bigint[], f_secret bytea[]

@@ -7,6 +7,7 @@ mod factory;
 mod failing;
 mod failover;
 mod forwarding;
+mod fused;
 mod hand_off;
 mod in_doubt;
 mod interleaving;
