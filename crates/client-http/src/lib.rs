@@ -20,6 +20,7 @@
 mod dead_letter;
 mod history;
 mod manage;
+mod once;
 mod read;
 mod send;
 mod start;

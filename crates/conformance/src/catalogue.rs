@@ -45,6 +45,7 @@ macro_rules! __each_validation {
             eager_start: [a_start_is_stored_with_its_first_turn_or_queued, an_instance_continues_after_an_eager_start, an_eager_start_can_end_the_instance, the_turn_of_an_instance_that_exists_is_not_stored, a_first_turn_overtakes_no_message, a_second_eager_start_is_queued, a_first_turn_of_another_time_is_not_stored, a_turn_after_an_event_is_no_first_turn, a_malformed_eager_start_changes_nothing],
             batch_fetch: [a_batch_is_in_order_and_bounded, a_batch_of_zero_takes_no_activity, the_leases_of_a_batch_are_independent, a_batch_honours_tags, a_batch_honours_sessions, parallel_batches_do_not_overlap, a_batch_waits_for_its_first_activity_only, the_orchestration_of_an_activity_is_right_if_given],
             noted_failures: [a_noted_failure_is_counted_and_kept, a_noted_failure_is_no_silent_delivery, a_noted_activity_returns_after_its_delay, a_failure_is_noted_under_the_lease_only, a_noted_activity_completes_as_any_other],
+            keyed: [a_message_with_a_key_is_delivered_once, concurrent_messages_with_one_key_are_stored_once, a_key_belongs_to_one_instance, keys_are_deleted_with_their_instance, a_full_mailbox_keeps_no_key, ended_and_starting_instances_answer_keys, keys_are_compared_exactly],
             holds: [a_held_instance_gets_no_turn, messages_for_a_held_instance_wait_in_order, a_hold_waits_for_a_running_turn, a_turn_is_given_back_uncounted_for_a_hold, a_new_instance_is_held_with_its_start, an_expired_lease_ends_with_a_hold, a_cancellation_releases_a_held_instance, no_turn_runs_ahead_of_a_hold, a_deleted_instance_is_not_held, held_messages_are_counted_apart, instances_are_held_once_and_listed, orchestrations_are_paused_once_and_listed, a_resumption_ends_one_pause, the_audit_keeps_its_records],
             requeues: [dead_letters_are_paged_by_number, a_requeued_message_is_delivered_as_new, a_requeued_activity_is_delivered_as_new, an_undeliverable_dead_letter_stays, a_dropped_dead_letter_is_gone, a_requeue_ends_the_wait],
             resets: [a_reset_begins_the_next_execution, a_reset_puts_keys_and_status_back, a_reset_repeats_the_removal_of_keys, a_reset_fits_the_newest_events, an_expired_lease_ends_with_a_reset, messages_of_a_reset_are_delivered_first, a_reset_instance_stays_held, an_ended_instance_is_reset, a_fork_is_a_new_instance, a_reset_is_in_the_audit],
@@ -173,7 +174,7 @@ mod callable {
     pub(super) use crate::{
         atomicity, bad_input, batch_fetch, bulk_deletion, cancellation, capability_filtering, custom_status,
         dead_letters, deletion, dropped_fetch, eager_start, error_handling, families, fencing,
-        fused_outcomes, holds, instance_creation, instance_locking, kv_store, leases, listing,
+        fused_outcomes, holds, instance_creation, instance_locking, keyed, kv_store, leases, listing,
         lock_expiration, management, message_bound, message_order, multi_execution, noted_failures, orphans,
         outcome, pending, poison_message, prune, queue_semantics, requeues, resets, run_ahead, sessions,
         start_policy, tag_filtering, transfers, traps, waiting, warm_fetch,

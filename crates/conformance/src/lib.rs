@@ -85,6 +85,8 @@ mod instance_creation;
 #[cfg(feature = "validations")]
 mod instance_locking;
 #[cfg(feature = "validations")]
+pub mod keyed;
+#[cfg(feature = "validations")]
 pub mod kv_store;
 #[cfg(feature = "validations")]
 pub mod leases;

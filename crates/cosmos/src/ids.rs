@@ -12,6 +12,7 @@
 //! | `x` | ended execution, or a large output | `x:<execution>:<write>` |
 //! | `k` | key-value pair | `k:<key>` |
 //! | `s` | session | `s:<session>` |
+//! | `n` | key of a message that was stored once | `n:<key>` |
 //! | `u` | record of the audit | `u:<write>` |
 //! | `p` | the paused orchestrations | `p` |
 //!
@@ -145,6 +146,11 @@ pub(crate) fn execution(execution_id: u64, write: Uid) -> String {
 /// A key-value pair.
 pub(crate) fn key_value(key: &str) -> String {
     format!("k:{}", encoded(key))
+}
+
+/// The key of a message that was stored once.
+pub(crate) fn message_key(key: &str) -> String {
+    format!("n:{}", encoded(key))
 }
 
 /// A session.

@@ -67,6 +67,7 @@ mod message;
 mod model;
 mod number;
 mod offers;
+mod once;
 mod open;
 mod options;
 mod orphans;

@@ -13,10 +13,10 @@ use crate::{CosmosDBOptions, OutboxFaultInjector, kv, open, park};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, Hold, HoldOutcome,
-    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
-    TurnAhead, TurnCommit, TurnRequest, WorkRequest,
+    Completion, DispatcherCapabilityFilter, EnqueueOnce, ExecutionMetadata, FetchedTurn, FetchedWork, Hold,
+    HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_provider_kit::CommitPlan;
 use std::collections::HashMap;
@@ -358,6 +358,15 @@ impl Provider for CosmosDBProvider {
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Result<bool, ProviderError> {
         self.store.enqueue_within(&item, most_waiting).await
+    }
+
+    async fn enqueue_once(
+        &self,
+        item: WorkItem,
+        key: &str,
+        most_waiting: usize,
+    ) -> Result<EnqueueOnce, ProviderError> {
+        self.store.enqueue_once(&item, key, most_waiting).await
     }
 
     async fn start_orchestration(&self, request: StartRequest) -> Result<StartOutcome, ProviderError> {

@@ -22,7 +22,7 @@ const MOST_WITH_START: usize = 90;
 
 impl Store {
     /// The document of a message that arrives now.
-    fn arrival(
+    pub(crate) fn arrival(
         &self,
         operation: &str,
         address: &Address,

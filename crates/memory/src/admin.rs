@@ -2,7 +2,7 @@
 
 use crate::MemoryProvider;
 use crate::queue::{Activity, Message};
-use crate::rules::{AdminRules, HoldRules};
+use crate::rules::{AdminRules, HoldRules, OnceRules};
 use crate::state::{State, refuse};
 use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus};
@@ -415,6 +415,7 @@ impl State {
             deleted.queue_messages_deleted += rules.delete_activities(self, id);
             rules.delete_lease(self, id);
             rules.delete_hold(self, id);
+            rules.delete_keys(self, id);
             rules.delete_kv(self, id);
         }
         Ok(deleted)

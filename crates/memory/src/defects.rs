@@ -11,6 +11,7 @@ mod fetch;
 mod hold;
 mod kv;
 mod lease;
+mod once;
 mod park;
 mod reset;
 mod start;
@@ -367,6 +368,14 @@ defects! {
     RequeueNotAudited = "",
     /// A drop of a dead letter is not in the audit.
     DropNotAudited = "",
+    /// A message with a key is stored again.
+    OnceForgetsKey = "",
+    /// The key of a message counts for all instances.
+    OnceKeyIsGlobal = "",
+    /// The key of a message that was refused is kept: the message is lost.
+    OnceKeepsRefusedKey = "",
+    /// Deletion keeps the keys of messages: a new instance with the same id refuses them.
+    DeleteKeepsMessageKeys = "",
     /// A fork takes an id whose start waits.
     ForkIgnoresWaitingStart = "",
 }

@@ -24,6 +24,7 @@ mod dead_letter;
 mod dump;
 mod hold;
 mod kv;
+mod once;
 mod pending;
 mod provider;
 mod queue;

@@ -9,9 +9,9 @@ use crate::watch::Watches;
 use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus, SystemStats, WorkItem};
 use outlast_provider::{
-    Clock, Completion, DispatcherCapabilityFilter, Entropy, ExecutionMetadata, FetchedTurn, FetchedWork,
-    FusedCompletion, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LeasedOutcome, LoadedTurn,
-    MessageBound, OrchestrationItem, OsEntropy, Provider, ProviderAdmin, ProviderError,
+    Clock, Completion, DispatcherCapabilityFilter, EnqueueOnce, Entropy, ExecutionMetadata, FetchedTurn,
+    FetchedWork, FusedCompletion, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LeasedOutcome,
+    LoadedTurn, MessageBound, OrchestrationItem, OsEntropy, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, SystemClock, TagFilter,
     TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
@@ -395,6 +395,16 @@ impl Provider for MemoryProvider {
             state.push_message(&item, visible_at(&item, now, None))?;
             Ok(true)
         })
+    }
+
+    async fn enqueue_once(
+        &self,
+        item: WorkItem,
+        key: &str,
+        most_waiting: usize,
+    ) -> Result<EnqueueOnce, ProviderError> {
+        check_messages("enqueue_once", std::slice::from_ref(&item))?;
+        self.change(|state, now| state.enqueue_once(&item, key, most_waiting, now))
     }
 
     async fn start_orchestration(&self, request: StartRequest) -> Result<StartOutcome, ProviderError> {

@@ -4,7 +4,7 @@ use crate::queue::{ActivityQueue, MessageQueue};
 use crate::rules::Rules;
 use outlast_provider::model::{Event, ExecutionStatus, json};
 use outlast_provider::{AuditRecord, DeadLetter, HeldInstance, PausedOrchestration, ProviderError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 /// All stored rows, and the rules that operations on them follow. Events and messages are kept as text, so that tests can
@@ -24,6 +24,8 @@ pub(crate) struct State {
     /// Dead letters by number.
     pub(crate) dead_letters: BTreeMap<u64, DeadLetter>,
     pub(crate) last_dead_letter: u64,
+    /// Keys of messages, by instance.
+    pub(crate) message_keys: BTreeMap<String, BTreeSet<String>>,
     pub(crate) holds: BTreeMap<String, HeldInstance>,
     /// Paused orchestrations by name.
     pub(crate) paused: BTreeMap<String, PausedOrchestration>,

@@ -10,6 +10,8 @@ pub const MAX_TAG_NAME_BYTES: usize = 256;
 pub const MAX_KV_VALUE_BYTES: usize = 65_536;
 /// Keys in an instance's key-value store.
 pub const MAX_KV_KEYS: usize = 150;
+/// Size of the key of a message that is stored at most once.
+pub const MAX_MESSAGE_KEY_BYTES: usize = 1_024;
 /// Tags that one worker can subscribe to.
 pub const MAX_WORKER_TAGS: usize = 5;
 /// Length of an instance id that a caller chooses.

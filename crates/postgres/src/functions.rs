@@ -107,6 +107,16 @@ codes!(
     RESET_TAKEN = 3,
     /// Answer of `reset`: there is no such instance.
     RESET_NOT_FOUND = 4,
+    /// Answer of `enqueue_once`: the message and its key are stored.
+    ONCE_STORED = 0,
+    /// Answer of `enqueue_once`: the key was stored before.
+    ONCE_REPEATED = 1,
+    /// Answer of `enqueue_once`: the instance has ended.
+    ONCE_ENDED = 2,
+    /// Answer of `enqueue_once`: there is no such instance.
+    ONCE_NOT_FOUND = 3,
+    /// Answer of `enqueue_once`: too many messages wait for the instance.
+    ONCE_FULL = 4,
     /// `fetch_turns` leaves out the texts of a turn with this many bytes of messages: the caller reads them later.
     LARGE_BYTES = 1048576,
     /// A poll that reads this many messages of leased instances reports it.

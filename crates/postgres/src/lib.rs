@@ -35,6 +35,7 @@ mod listener;
 mod message;
 mod names;
 mod notify;
+mod once;
 mod options;
 mod outcomes;
 mod owner;

@@ -18,13 +18,13 @@ use crate::{
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, EnqueueOnce, ExecutionMetadata, FetchedTurn,
+    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
     LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ScheduledActivityIdentifier,
     SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest,
     WorkRequest, saturating_ms,
 };
-use outlast_provider_kit::plan::{activity_row, checked_id, history_rows, message_row};
+use outlast_provider_kit::plan::{activity_row, checked_id, checked_key, history_rows, message_row};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -458,6 +458,20 @@ impl Provider for PostgresProvider {
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Answer<bool> {
         self.enqueue("enqueue_within", &item, None, Some(most_waiting)).await
+    }
+
+    async fn enqueue_once(&self, item: WorkItem, key: &str, most_waiting: usize) -> Answer<EnqueueOnce> {
+        const ENQUEUE: &str = "enqueue_once";
+        let row = message_row(ENQUEUE, &item)?;
+        checked_key(ENQUEUE, key)?;
+        let stored = crate::once::enqueue(&self.shared.db, &row, key, most_waiting).await;
+        let stored = stored.map_err(|error| error.during(ENQUEUE))?;
+        if stored == EnqueueOnce::Stored {
+            self.shared.on_remote_change(crate::queue::PerQueue { turns: true, activities: false });
+            // The message is stored. Without the notification another process finds it at its next poll.
+            let _ = hold::notify(&self.shared, false).await;
+        }
+        Ok(stored)
     }
 
     async fn start_orchestration(&self, request: StartRequest) -> Answer<StartOutcome> {

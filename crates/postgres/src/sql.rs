@@ -41,6 +41,7 @@ statements!(
     end_leases,
     enqueue_activities,
     enqueue_messages,
+    enqueue_once,
     execution_info,
     existing_event,
     export_instance,

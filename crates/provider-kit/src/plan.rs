@@ -1,6 +1,7 @@
 //! Plans the rows that a commit writes, before the transaction: rejects a commit that is invalid without reading stored rows, and
 //! encodes all JSON.
 
+use outlast_model::limits::MAX_MESSAGE_KEY_BYTES;
 use outlast_model::{Event, EventKind, ExecutionStatus, WorkItem, check_instance_id, json};
 use outlast_provider::{
     ErrorClass, ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit, saturating_ms,
@@ -223,6 +224,17 @@ pub fn message_row(operation: &str, item: &WorkItem) -> Result<MessageRow, Provi
         },
         begins: matches!(item, WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. }),
     })
+}
+
+/// Rejects a key that no message can have.
+pub fn checked_key(operation: &str, key: &str) -> Result<(), ProviderError> {
+    match key.len() {
+        1..=MAX_MESSAGE_KEY_BYTES => Ok(()),
+        bytes => refuse(
+            operation,
+            format!("a message key has 1 to {MAX_MESSAGE_KEY_BYTES} bytes, this one has {bytes}"),
+        ),
+    }
 }
 
 /// Encodes the outcome of an activity as a row. Rejects every other work item.

@@ -20,6 +20,7 @@ mod hold;
 mod item;
 mod listing;
 pub mod management;
+mod once;
 mod outcome;
 mod provider;
 mod reset;
@@ -47,6 +48,7 @@ pub use management::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ManagementProvider,
     PruneOptions, PruneResult, QueueDepths, SystemMetrics,
 };
+pub use once::EnqueueOnce;
 pub use outcome::InstanceOutcome;
 pub use outlast_model as model;
 pub use outlast_model::{

@@ -2,8 +2,8 @@
 
 use crate::forward::forwarded_trait;
 use crate::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, EnqueueOnce, ExecutionMetadata, FetchedTurn,
+    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
     LeasedOutcome, LoadedTurn, OrchestrationItem, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
     SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter, TurnAhead, TurnCommit,
     TurnRequest, WorkRequest,
@@ -329,6 +329,23 @@ pub trait Provider: Any + Send + Sync {
     async fn enqueue_within(&self, item: WorkItem, _most_waiting: usize) -> Result<bool, ProviderError> {
         self.enqueue_for_orchestrator(item, None).await?;
         Ok(true)
+    }
+
+    /// Enqueues a message unless a message with the same key was enqueued for the same instance, in one atomic step: a caller that got
+    /// no answer repeats the call. Keys belong to the instance of the message, and are deleted with it. A key has 1 to
+    /// [`MAX_MESSAGE_KEY_BYTES`](outlast_model::limits::MAX_MESSAGE_KEY_BYTES) bytes.
+    ///
+    /// In this order: a key that is stored answers [`EnqueueOnce::Repeated`], an instance that has ended or does not exist stores
+    /// nothing, and so does an instance for which `most_waiting` messages wait.
+    ///
+    /// The default, [`EnqueueOnce::Unsupported`], is for stores without keys.
+    async fn enqueue_once(
+        &self,
+        _item: WorkItem,
+        _key: &str,
+        _most_waiting: usize,
+    ) -> Result<EnqueueOnce, ProviderError> {
+        Ok(EnqueueOnce::Unsupported)
     }
 
     /// Starts an instance unless its id is taken, in one atomic step.

@@ -6,10 +6,11 @@ use crate::observability::{MetricsProvider, Operation, Stopwatch};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, ErrorClass, ExecutionMetadata, FetchedTurn,
-    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, LeasedOutcome,
-    LoadedTurn, OrchestrationItem, Provider, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
-    StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, EnqueueOnce, ErrorClass, ExecutionMetadata,
+    FetchedTurn, FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome,
+    LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest,
+    WorkRequest, forward_provider,
 };
 use std::any::Any;
 use std::collections::HashMap;
@@ -181,6 +182,7 @@ impl Provider for InstrumentedProvider {
             abandon_work_noted,
             hold_turn,
             read_outcome,
+            enqueue_once,
             enqueue_within,
             start_orchestration,
             start_with_turn
@@ -458,6 +460,17 @@ impl Provider for InstrumentedProvider {
     async fn read_outcome(&self, instance: &str) -> Result<Option<InstanceOutcome>, ProviderError> {
         let span = span!(self, ReadOutcome, Subject::instance(instance));
         self.observed(Operation::ReadOutcome, span, self.inner.read_outcome(instance)).await
+    }
+
+    async fn enqueue_once(
+        &self,
+        item: WorkItem,
+        key: &str,
+        most_waiting: usize,
+    ) -> Result<EnqueueOnce, ProviderError> {
+        let span = span!(self, EnqueueOrchestrator, Subject::message(&item));
+        let call = self.inner.enqueue_once(item, key, most_waiting);
+        self.observed(Operation::EnqueueOrchestrator, span, call).await
     }
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Result<bool, ProviderError> {

@@ -91,6 +91,7 @@ fn one(db: &Db, id: &str) -> Result<DeleteInstanceResult> {
         sql::DELETE_HOLD,
         sql::DELETE_INSTANCE_KV_STORE,
         sql::DELETE_INSTANCE_KV_DELTA,
+        sql::DELETE_INSTANCE_MESSAGE_KEYS,
     ] {
         db.run(sql, [id])?;
     }

@@ -2,9 +2,9 @@
 
 use crate::db::{Db, Result, attempts, column, readable, stored_text, unsigned};
 use crate::transaction::Transaction;
-use crate::{hold, sql};
+use crate::{hold, sql, start};
 use outlast_model::{WorkItem, json};
-use outlast_provider::{DeadLetterQueue, MessageBound};
+use outlast_provider::{DeadLetterQueue, EnqueueOnce, MessageBound};
 use outlast_provider_kit::plan::visible_at;
 use outlast_provider_kit::transfer::ImportMessage;
 use outlast_provider_kit::{MessageRow, rows};
@@ -97,14 +97,52 @@ pub(crate) struct EnqueueWithin {
 /// Stores the message of a call if its bound allows; returns whether it did.
 pub(crate) fn enqueue_within(tx: &mut Transaction<'_>, message: &EnqueueWithin) -> Result<bool> {
     let EnqueueWithin { row, most_waiting } = message;
-    let most = i64::try_from(*most_waiting).unwrap_or(i64::MAX);
-    let waiting: i64 =
-        tx.db.one(sql::COUNT_WAITING, (&row.instance_id, most), |row| row.get(0))?.unwrap_or(0);
-    if waiting >= most {
+    if !has_room(tx, &row.instance_id, *most_waiting)? {
         return Ok(false);
     }
     store(tx, row, None)?;
     Ok(true)
+}
+
+/// A message to store unless its key is stored for its instance.
+pub(crate) struct EnqueueKeyed {
+    pub(crate) row: MessageRow,
+    pub(crate) key: String,
+    pub(crate) most_waiting: usize,
+}
+
+/// Stores the message and the key of a call, or returns the reason why it does not.
+pub(crate) fn enqueue_once(tx: &mut Transaction<'_>, message: &EnqueueKeyed) -> Result<EnqueueOnce> {
+    let EnqueueKeyed { row, key, most_waiting } = message;
+    let instance = row.instance_id.as_str();
+    let is = |found: Option<bool>| found.unwrap_or(false);
+    if is(tx.db.one(sql::IS_REPEATED, (instance, key), |row| row.get(0))?) {
+        return Ok(EnqueueOnce::Repeated);
+    }
+    if is(tx.db.one(sql::HAS_ENDED, [instance], |row| row.get(0))?) {
+        return Ok(EnqueueOnce::Ended);
+    }
+    if !start::is_taken(tx, instance)? {
+        return Ok(EnqueueOnce::NotFound);
+    }
+    if !has_room(tx, instance, *most_waiting)? {
+        return Ok(EnqueueOnce::Full);
+    }
+    tx.db.run_exactly(
+        1,
+        "storing a message key",
+        sql::INSERT_MESSAGE_KEY,
+        (instance, key, column(tx.now)),
+    )?;
+    store(tx, row, None)?;
+    Ok(EnqueueOnce::Stored)
+}
+
+/// Whether fewer messages wait for the instance.
+fn has_room(tx: &Transaction<'_>, instance: &str, most_waiting: usize) -> Result<bool> {
+    let most = i64::try_from(most_waiting).unwrap_or(i64::MAX);
+    let waiting: i64 = tx.db.one(sql::COUNT_WAITING, (instance, most), |row| row.get(0))?.unwrap_or(0);
+    Ok(waiting < most)
 }
 
 /// Stores a message. The parked fetches are polled when it becomes visible.

@@ -9,7 +9,7 @@ use crate::fetch::TurnAsk;
 use crate::history::{Append, ExecutionKey};
 use crate::hold::HoldTurn;
 use crate::leased::{self, Abandon, Guarded, RawTurn, Renew};
-use crate::message::{Enqueue, EnqueueWithin};
+use crate::message::{Enqueue, EnqueueKeyed, EnqueueWithin};
 use crate::park::{Ask, Fetch};
 use crate::session::RenewSessions;
 use crate::start::{StartPlan, StartWithTurn};
@@ -18,15 +18,15 @@ use crate::{SqliteError, SqliteOptions, activity, commit, history, hold, kv, mes
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, EnqueueOnce, ExecutionMetadata, FetchedTurn,
+    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
     LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
     TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_provider_kit::fetch::answer_within;
 use outlast_provider_kit::plan::{
-    activity_row, check_completion, checked_id, completion_row, history_rows, message_row,
+    activity_row, check_completion, checked_id, checked_key, completion_row, history_rows, message_row,
 };
 use outlast_provider_kit::{CommitPlan, Watches};
 use std::borrow::Borrow;
@@ -442,6 +442,15 @@ impl Provider for SqliteProvider {
         let row = message_row("enqueue_within", &item)?;
         let info = CallInfo::message("enqueue_within", &row);
         self.write(info, EnqueueWithin { row, most_waiting }, message::enqueue_within).await
+    }
+
+    async fn enqueue_once(&self, item: WorkItem, key: &str, most_waiting: usize) -> Answer<EnqueueOnce> {
+        const ENQUEUE: &str = "enqueue_once";
+        let row = message_row(ENQUEUE, &item)?;
+        checked_key(ENQUEUE, key)?;
+        let info = CallInfo::message(ENQUEUE, &row);
+        let keyed = EnqueueKeyed { row, key: key.to_string(), most_waiting };
+        self.write(info, keyed, message::enqueue_once).await
     }
 
     async fn start_orchestration(&self, request: StartRequest) -> Answer<StartOutcome> {

@@ -11,8 +11,10 @@ use std::path::Path;
 const APPLICATION_ID: i64 = 0x4F75_746C;
 
 /// Append-only: a released text never changes.
-static MIGRATIONS: [Migration; 1] =
-    [Migration { version: 1, name: "initial", sql: include_str!("../migrations/0001_initial.sql") }];
+static MIGRATIONS: [Migration; 2] = [
+    Migration { version: 1, name: "initial", sql: include_str!("../migrations/0001_initial.sql") },
+    Migration { version: 2, name: "message_keys", sql: include_str!("../migrations/0002_message_keys.sql") },
+];
 
 /// Whether the file is a store; if not, it must be empty. A file with a schema and without the application id is refused.
 pub(crate) fn refuse_foreign(db: &Db, path: &Path) -> Result<bool> {
@@ -81,6 +83,11 @@ fn not_applied(path: &Path, migration: &Migration, error: rusqlite::Error) -> Sq
 pub(crate) fn check_schema(db: &Db, path: &Path) -> Result<()> {
     match due(db, path)?.first() {
         None => Ok(()),
+        Some(migration) if migration.version > MIGRATIONS[0].version => {
+            let known = MIGRATIONS.last().map_or(0, |newest| newest.version);
+            let refusal = MigrationRefusal::Older { found: migration.version - 1, known };
+            Err(SqliteError::Schema { path: path.to_owned(), refusal })
+        }
         Some(migration) => Err(damaged(path, format!("version {} is missing", migration.version))),
     }
 }

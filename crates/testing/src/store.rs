@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use outlast_engine::SYSTEM_CALL_PREFIX;
 use outlast_model::{Event, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, FetchedTurn, FetchedWork, HistoryBound, Hold, HoldOutcome, LoadedTurn, Provider,
-    ProviderError, StartOutcome, StartRequest, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
-    forward_provider,
+    BoundedTurn, Completion, EnqueueOnce, FetchedTurn, FetchedWork, HistoryBound, Hold, HoldOutcome,
+    LoadedTurn, Provider, ProviderError, StartOutcome, StartRequest, TurnAhead, TurnCommit, TurnRequest,
+    WorkRequest, forward_provider,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -167,6 +167,7 @@ impl Provider for ProcessStore {
             abandon_work_noted,
             hold_turn,
             enqueue_for_orchestrator,
+            enqueue_once,
             enqueue_within,
             start_orchestration,
             // The default: the story of a test shows the start and the first turn.
@@ -333,6 +334,17 @@ impl Provider for ProcessStore {
     ) -> Result<(), ProviderError> {
         let detail = sending(&item);
         self.call(Op::Send, || detail.clone(), None, self.inner().enqueue_for_orchestrator(item, delay)).await
+    }
+
+    async fn enqueue_once(
+        &self,
+        item: WorkItem,
+        key: &str,
+        most_waiting: usize,
+    ) -> Result<EnqueueOnce, ProviderError> {
+        let detail = sending(&item);
+        let call = self.inner().enqueue_once(item, key, most_waiting);
+        self.call(Op::Send, || detail.clone(), None, call).await
     }
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Result<bool, ProviderError> {

@@ -116,17 +116,22 @@ pub(crate) enum InstanceCommand {
     /// instances; --yes --expect N cancels them if exactly N match.
     #[command(after_help = CANCEL_EXAMPLES)]
     Cancel(CancelArgs),
-    /// End an instance at its next turn, also if its code answers requests to cancel
+    /// End an instance at its next turn, or all running instances that match, also if their code answers requests to cancel
     ///
     /// No code of the orchestration runs any more: nothing is undone. The instance fails with the reason, and its activities and
     /// children are cancelled. Use `cancel` first: it gives an orchestration with `on_cancel` its grace period.
     Terminate(TerminateArgs),
-    /// Pause an instance
+    /// Delete an ended instance with its descendants, or all ended roots that match
+    ///
+    /// The histories, keys and waiting messages are gone; the audit keeps a record per root. A running instance is deleted only with
+    /// --force, and never without its id. A child is deleted with its root only.
+    Delete(DeleteArgs),
+    /// Pause an instance, or all running instances that match
     ///
     /// Waits for a running turn. No process runs a turn of a paused instance: its messages wait, and activities that were
     /// scheduled run on. A cancellation releases it.
     Pause(HoldArgs),
-    /// Resume an instance that is paused or parked
+    /// Resume an instance that is paused or parked, or all of them that match
     Resume(HoldArgs),
     /// Repeat an instance from one of its events on
     ///
@@ -281,10 +286,33 @@ pub(crate) struct CancelArgs {
 pub(crate) struct TerminateArgs {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// The instance's id
-    pub(crate) instance: String,
+    /// The instance's id; without it, all running instances that --name and --prefix select
+    #[arg(required_unless_present_any = ["name", "prefix"])]
+    pub(crate) instance: Option<String>,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArgs,
     /// The reason, which is stored in the history
     #[arg(long, value_name = "TEXT", default_value = "terminated from the command line")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DeleteArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id; without it, all ended roots that --name and --prefix select
+    #[arg(required_unless_present_any = ["name", "prefix"])]
+    pub(crate) instance: Option<String>,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArgs,
+    /// Delete a running instance too; only with its id
+    #[arg(long, requires = "instance")]
+    pub(crate) force: bool,
+    /// Your name, which is stored in the audit
+    #[arg(long, value_name = "NAME", default_value = "the command line")]
+    pub(crate) by: String,
+    /// The reason, which is stored in the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) reason: String,
 }
 
@@ -292,8 +320,11 @@ pub(crate) struct TerminateArgs {
 pub(crate) struct HoldArgs {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// The instance's id
-    pub(crate) instance: String,
+    /// The instance's id; without it, all running instances that --name and --prefix select
+    #[arg(required_unless_present_any = ["name", "prefix"])]
+    pub(crate) instance: Option<String>,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArgs,
     /// Your name, which is stored with the hold and in the audit
     #[arg(long, value_name = "NAME", default_value = "the command line")]
     pub(crate) by: String,

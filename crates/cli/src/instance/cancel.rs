@@ -1,20 +1,19 @@
 //! `outlast instance cancel` and `outlast instance terminate`
 
-use super::args::{CancelArgs, TerminateArgs};
+use super::args::Common;
 use super::must_run;
 use crate::failure::Failure;
 use crate::output::{plain, print};
 use crate::store::{self, Intent};
 use serde::Serialize;
 
-pub(super) async fn run(args: CancelArgs) -> Result<(), Failure> {
-    let place = args.common.store.place()?;
+pub(super) async fn run(common: Common, instance: String, reason: String) -> Result<(), Failure> {
+    let place = common.store.place()?;
     let client = store::open(&place, Intent::Write).await?;
-    let instance = args.instance.unwrap_or_default();
     must_run(&client, &place, &instance, "cancel").await?;
-    client.cancel_instance(instance.as_str(), args.reason.as_str()).await?;
-    let asked = Asked { instance, reason: args.reason, cancel_requested: true };
-    print(args.common.output, &asked, |asked| {
+    client.cancel_instance(instance.as_str(), reason.as_str()).await?;
+    let asked = Asked { instance, reason, cancel_requested: true };
+    print(common.output, &asked, |asked| {
         format!(
             "Asked instance '{}' to stop. It fails at its next turn, in a process that runs it.\n",
             plain(&asked.instance)
@@ -22,13 +21,13 @@ pub(super) async fn run(args: CancelArgs) -> Result<(), Failure> {
     })
 }
 
-pub(super) async fn terminate(args: TerminateArgs) -> Result<(), Failure> {
-    let place = args.common.store.place()?;
+pub(super) async fn terminate(common: Common, instance: String, reason: String) -> Result<(), Failure> {
+    let place = common.store.place()?;
     let client = store::open(&place, Intent::Write).await?;
-    must_run(&client, &place, &args.instance, "terminate").await?;
-    client.terminate_instance(args.instance.as_str(), args.reason.as_str()).await?;
-    let told = Told { instance: args.instance, reason: args.reason, termination_requested: true };
-    print(args.common.output, &told, |told| {
+    must_run(&client, &place, &instance, "terminate").await?;
+    client.terminate_instance(instance.as_str(), reason.as_str()).await?;
+    let told = Told { instance, reason, termination_requested: true };
+    print(common.output, &told, |told| {
         format!(
             "Instance '{}' ends at its next turn, in a process that runs it. No code of its orchestration runs any more.\n",
             plain(&told.instance)

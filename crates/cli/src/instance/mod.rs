@@ -3,6 +3,7 @@
 pub(crate) mod args;
 mod bulk;
 mod cancel;
+mod delete;
 mod diff;
 mod gantt;
 mod history;
@@ -20,6 +21,7 @@ use crate::failure::Failure;
 use crate::store::Place;
 pub(crate) use args::InstanceArgs;
 use args::InstanceCommand;
+use bulk::{By, Verb};
 use outlast::Event;
 use outlast::client::Client;
 use outlast::runtime::OrchestrationStatus;
@@ -35,11 +37,35 @@ pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
         InstanceCommand::Signal(args) => send::signal(args).await,
         InstanceCommand::Enqueue(args) => send::enqueue(args).await,
         InstanceCommand::Wait(args) => wait::run(args).await,
-        InstanceCommand::Cancel(args) if args.instance.is_none() => bulk::cancel(args).await,
-        InstanceCommand::Cancel(args) => cancel::run(args).await,
-        InstanceCommand::Terminate(args) => cancel::terminate(args).await,
-        InstanceCommand::Pause(args) => hold::pause(args).await,
-        InstanceCommand::Resume(args) => hold::resume(args).await,
+        InstanceCommand::Cancel(args) => match args.instance {
+            Some(instance) => cancel::run(args.common, instance, args.reason).await,
+            None => bulk::run(args.common, &args.bulk, Verb::Cancel { reason: args.reason }).await,
+        },
+        InstanceCommand::Terminate(args) => match args.instance {
+            Some(instance) => cancel::terminate(args.common, instance, args.reason).await,
+            None => bulk::run(args.common, &args.bulk, Verb::Terminate { reason: args.reason }).await,
+        },
+        InstanceCommand::Delete(args) => {
+            let by = By { name: args.by, reason: args.reason };
+            match args.instance {
+                Some(instance) => delete::run(args.common, instance, args.force, by).await,
+                None => bulk::run(args.common, &args.bulk, Verb::Delete(by)).await,
+            }
+        }
+        InstanceCommand::Pause(args) => {
+            let by = By { name: args.by, reason: args.reason };
+            match args.instance {
+                Some(instance) => hold::pause(args.common, instance, by).await,
+                None => bulk::run(args.common, &args.bulk, Verb::Pause(by)).await,
+            }
+        }
+        InstanceCommand::Resume(args) => {
+            let by = By { name: args.by, reason: args.reason };
+            match args.instance {
+                Some(instance) => hold::resume(args.common, instance, by).await,
+                None => bulk::run(args.common, &args.bulk, Verb::Resume(by)).await,
+            }
+        }
         InstanceCommand::Reset(args) => reset::reset(args).await,
         InstanceCommand::Fork(args) => reset::fork(args).await,
         InstanceCommand::Export(args) => crate::transfer::export::run(args).await,

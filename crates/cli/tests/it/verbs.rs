@@ -61,7 +61,7 @@ async fn many_instances_are_cancelled_only_with_their_exact_number() {
         assert_eq!(cancel(wrong).code, Some(2), "{wrong:?}");
     }
     let done = cancel(&["--prefix", "a-", "--yes", "--expect", "2", "-o", "json"]).json();
-    assert_eq!((&done["cancel_requested"], &done["ended_before"]), (&2.into(), &0.into()), "{done}");
+    assert_eq!((&done["changed"], &done["unchanged"]), (&2.into(), &0.into()), "{done}");
     for id in ["a-1", "a-2"] {
         let ended = program.client.wait_for_orchestration(id, crate::program::LONG).await.unwrap();
         assert!(matches!(ended, OrchestrationStatus::Failed { .. }), "{ended:?}");
@@ -90,4 +90,49 @@ async fn depths_count_due_and_delayed_items() {
     );
     let json = run(depths.iter().chain(&["-o", "json"])).json();
     assert_eq!((&json["turns"]["due"], &json["held_instances"]), (&2.into(), &0.into()), "{json}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_instances_are_paused_resumed_terminated_and_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("jobs.db");
+    let program = Program::start(&path).await;
+    for id in ["a-1", "a-2", "b-1"] {
+        program.park(id, "1.0.0").await;
+    }
+    let instance = |verb: &str, more: &[&str]| {
+        run(["instance", verb, "--store", path.to_str().unwrap()].iter().chain(more))
+    };
+    let two = |verb: &str| instance(verb, &["--prefix", "a-", "--yes", "--expect", "2"]).fine();
+    let shown = instance("resume", &["--prefix", "a-", "--dry-run"]).fine();
+    assert_eq!(shown, "0 held instances match. Nothing was changed.\n");
+    assert_eq!(two("pause"), "Paused 2 instances; 0 had ended or were held before.\n");
+    assert!(program.client.held_instance("a-1").await.unwrap().is_some());
+    assert!(program.client.held_instance("b-1").await.unwrap().is_none(), "only instances that match");
+    let changed = instance("resume", &["--prefix", "a-", "--yes", "--expect", "1"]);
+    assert_eq!((changed.code, changed.out.as_str()), (Some(6), ""), "{changed:?}");
+    assert_eq!(two("resume"), "Resumed 2 instances; 0 had ended or were released before.\n");
+    let running = instance("delete", &["--prefix", "a-", "--dry-run"]).fine();
+    assert_eq!(running, "0 ended instances match. Nothing was changed.\n");
+    let refused = instance("delete", &["a-1"]);
+    assert_eq!(refused.code, Some(6), "{refused:?}");
+    assert!(refused.err.contains("instance 'a-1' runs: nothing was deleted"), "{refused:?}");
+    let ended = two("terminate");
+    assert!(ended.starts_with("2 instances end at their next turn"), "{ended}");
+    for id in ["a-1", "a-2"] {
+        program.client.wait_for_orchestration(id, crate::program::LONG).await.unwrap();
+    }
+    let deleted = two("delete");
+    assert_eq!(deleted, "Deleted 2 roots with their descendants; 0 had changed before.\n");
+    assert_eq!(program.client.list_all_instances().await.unwrap(), ["b-1"]);
+    assert!(instance("delete", &["a-1"]).not_found().contains("there is no instance 'a-1'"));
+    let forced = instance("delete", &["b-1", "--force", "--by", "ada", "--reason", "a test"]).fine();
+    assert!(forced.starts_with("Deleted instance 'b-1', with "), "{forced}");
+    let audit = program.client.audit_page(None, 10).await.unwrap().unwrap();
+    let newest = &audit[0].entry;
+    assert_eq!(
+        (newest.action.as_str(), newest.target.as_str(), newest.actor.as_str(), newest.reason.as_str()),
+        ("instance.delete", "b-1", "ada", "a test")
+    );
+    program.runtime.shutdown(None).await;
 }

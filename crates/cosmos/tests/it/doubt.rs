@@ -6,8 +6,8 @@ use outlast_cosmos::CosmosDBProvider;
 use outlast_cosmos_rig::{Fault, FaultHandle, Kind, Target};
 use outlast_provider::model::WorkItem;
 use outlast_provider::{
-    Provider, ProviderAdmin, ProviderError, PruneOptions, StartOutcome, StartPolicy, StartRequest, TagFilter,
-    TurnCommit,
+    AuditEntry, DeadLetter, DeadLetterOutcome, DeadLetterQueue, EnqueueOnce, Provider, ProviderAdmin,
+    ProviderError, PruneOptions, StartOutcome, StartPolicy, StartRequest, TagFilter, TurnCommit,
 };
 use std::time::Duration;
 
@@ -120,6 +120,54 @@ async fn a_start_a_deletion_and_a_prune_whose_answers_are_lost_happen_once() {
         assert_eq!(deleted.instances_deleted, 1, "{partition}");
         assert!(store.read("b").await.unwrap().is_empty());
     }
+}
+
+#[tokio::test]
+async fn a_keyed_message_and_changes_of_dead_letters_whose_answers_are_lost_happen_once() {
+    let (target, store) = rig_and_store(batches_of(100)).await;
+    store.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    let token = lease(&store, "a").await;
+    store.commit_turn(&token, turn("a", 1, 1, None)).await.unwrap();
+
+    let lost = loses(&target, "a");
+    assert_eq!(store.enqueue_once(signal("a"), "key", 9).await.unwrap(), EnqueueOnce::Stored);
+    struck(&target, &lost);
+    assert_eq!(store.enqueue_once(signal("a"), "key", 9).await.unwrap(), EnqueueOnce::Repeated);
+    assert_eq!(store.pending("a", 9).await.unwrap().unwrap().message_count, 1);
+
+    let letter = DeadLetter {
+        queue: DeadLetterQueue::Orchestrator,
+        instance_id: Some("a".into()),
+        work_item: outlast_provider::model::json::encode_work_item(&signal("a")).unwrap(),
+        reason: "r".into(),
+        attempt_count: 1,
+        dead_at: 1,
+    };
+    let entry = AuditEntry {
+        actor: "ada".into(),
+        action: "dead-letter".into(),
+        target: "a".into(),
+        reason: "r".into(),
+        request: None,
+        result: "done".into(),
+    };
+    for partition in ["a", "~audit"] {
+        for _ in 0..2 {
+            store.write_dead_letter(&letter).await.unwrap();
+        }
+        let ids: Vec<u64> =
+            store.dead_letter_page(None, 9).await.unwrap().unwrap().iter().map(|one| one.id).collect();
+        let lost = loses(&target, partition);
+        assert_eq!(store.requeue_dead_letter(ids[0], &entry).await.unwrap(), DeadLetterOutcome::Done);
+        struck(&target, &lost);
+        let lost = loses(&target, partition);
+        assert_eq!(store.drop_dead_letter(ids[1], &entry).await.unwrap(), DeadLetterOutcome::Done);
+        drop(lost);
+        target.rig().unwrap().clear_faults();
+        assert_eq!(store.dead_letter_page(None, 9).await.unwrap(), Some(Vec::new()), "{partition}");
+    }
+    assert_eq!(store.pending("a", 9).await.unwrap().unwrap().message_count, 3, "each is stored once");
+    assert_eq!(store.audit_page(None, 9).await.unwrap().unwrap().len(), 4, "each change has one record");
 }
 
 /// Sends a message while the first requests fail; returns the answer.

@@ -8,6 +8,7 @@ events AS (DELETE FROM {schema}.history AS h USING removal AS d WHERE h.instance
 executions AS (DELETE FROM {schema}.executions AS e USING removal AS d WHERE e.instance_id = ANY (d.ids) RETURNING 1),
 stored AS (DELETE FROM {schema}.kv_store AS k USING removal AS d WHERE k.instance_id = ANY (d.ids)),
 changed AS (DELETE FROM {schema}.kv_delta AS k USING removal AS d WHERE k.instance_id = ANY (d.ids)),
+keys AS (DELETE FROM {schema}.message_keys AS k USING removal AS d WHERE k.instance_id = ANY (d.ids)),
 instances AS (DELETE FROM {schema}.instances AS i USING removal AS d WHERE i.instance_id = ANY (d.ids) RETURNING 1)
 SELECT (SELECT count(*) FROM instances) AS instances, (SELECT count(*) FROM executions) AS executions,
        (SELECT count(*) FROM events) AS events,

@@ -41,6 +41,7 @@ macro_rules! __forward_method {
     (hold_turn [hold_turn $($rest:ident)*] $target:tt) => {};
     (read_outcome [read_outcome $($rest:ident)*] $target:tt) => {};
     (enqueue_within [enqueue_within $($rest:ident)*] $target:tt) => {};
+    (enqueue_once [enqueue_once $($rest:ident)*] $target:tt) => {};
     (start_orchestration [start_orchestration $($rest:ident)*] $target:tt) => {};
     (start_with_turn [start_with_turn $($rest:ident)*] $target:tt) => {};
     (list_instances [list_instances $($rest:ident)*] $target:tt) => {};
@@ -317,6 +318,13 @@ macro_rules! __forward_method {
             item: $crate::WorkItem,
             most_waiting: usize
         ) -> bool);
+    };
+    (enqueue_once [] $target:tt) => {
+        $crate::__forward_async!($target Provider enqueue_once ['life1] (
+            item: $crate::WorkItem,
+            key: &'life1 str,
+            most_waiting: usize
+        ) -> $crate::EnqueueOnce);
     };
     (start_orchestration [] $target:tt) => {
         $crate::__forward_async!($target Provider start_orchestration [] (

@@ -6,6 +6,7 @@ mod error;
 mod hold;
 mod kv;
 mod manage;
+mod once;
 mod pause;
 mod reset;
 mod send;

@@ -167,7 +167,7 @@ impl Client {
         self.cancel_instance(instance, format!("{TERMINATE} {}", reason.into())).await
     }
 
-    fn checked_event(
+    pub(super) fn checked_event(
         &self,
         instance: impl Into<String>,
         name: impl Into<String>,
@@ -185,11 +185,17 @@ impl Client {
         let (instance, limit) = (item.target_instance().to_string(), self.limits.mailbox_messages);
         match self.store.enqueue_within(item, limit).await? {
             true => Ok(()),
-            false => Err(ClientError::invalid(format!(
-                "instance '{instance:.60}' has {limit} messages waiting, which is the limit mailbox_messages: wait until \
-                 it has read some, or raise Limits::mailbox_messages in the client"
-            ))),
+            false => Err(self.full(&instance)),
         }
+    }
+
+    /// The error for an instance with a full mailbox.
+    pub(super) fn full(&self, instance: &str) -> ClientError {
+        let limit = self.limits.mailbox_messages;
+        ClientError::invalid(format!(
+            "instance '{instance:.60}' has {limit} messages waiting, which is the limit mailbox_messages: wait until \
+             it has read some, or raise Limits::mailbox_messages in the client"
+        ))
     }
 }
 

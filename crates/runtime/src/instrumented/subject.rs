@@ -2,8 +2,8 @@
 
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, FetchedTurn, FetchedWork, FusedCompletion, HoldOutcome, InstanceOutcome,
-    LoadedTurn, OrchestrationItem, StartOutcome, TurnCommit,
+    BoundedTurn, Completion, EnqueueOnce, FetchedTurn, FetchedWork, FusedCompletion, HoldOutcome,
+    InstanceOutcome, LoadedTurn, OrchestrationItem, StartOutcome, TurnCommit,
 };
 use std::collections::HashMap;
 use tracing::Span;
@@ -90,6 +90,7 @@ impl Found for bool {}
 impl Found for usize {}
 impl Found for Completion {}
 impl Found for FusedCompletion {}
+impl Found for EnqueueOnce {}
 impl Found for HoldOutcome {}
 impl Found for StartOutcome {}
 impl Found for Option<u64> {}

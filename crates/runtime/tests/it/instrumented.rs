@@ -5,11 +5,11 @@ use async_trait::async_trait;
 use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Clock, Completion, DispatcherCapabilityFilter, ErrorClass, ExecutionMetadata, FetchedTurn,
-    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldKind, HoldOutcome, InstanceOutcome, InstanceWatch,
-    Interest, LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter,
-    TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    BoundedTurn, Clock, Completion, DispatcherCapabilityFilter, EnqueueOnce, ErrorClass, ExecutionMetadata,
+    FetchedTurn, FetchedWork, FusedCompletion, HistoryBound, Hold, HoldKind, HoldOutcome, InstanceOutcome,
+    InstanceWatch, Interest, LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest,
+    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use outlast_runtime::InstrumentedProvider;
 use outlast_runtime::observability::MetricsProvider;
@@ -263,6 +263,15 @@ impl Provider for Witness {
         self.fail(format!("enqueue_within {} {most_waiting}", item.kind_name()))
     }
 
+    async fn enqueue_once(
+        &self,
+        item: WorkItem,
+        key: &str,
+        most_waiting: usize,
+    ) -> Result<EnqueueOnce, ProviderError> {
+        self.fail(format!("enqueue_once {} {key} {most_waiting}", item.kind_name()))
+    }
+
     async fn start_orchestration(&self, request: StartRequest) -> Result<StartOutcome, ProviderError> {
         self.fail(format!("start_orchestration {:?}", request.policy))
     }
@@ -363,6 +372,7 @@ async fn call_everything(store: &dyn Provider) {
         store.abandon_work_noted("token", Some(SECOND), "busy").await.err(),
         store.hold_turn("token", &hold).await.err(),
         store.enqueue_within(start.start.clone(), 7).await.err(),
+        store.enqueue_once(start.start.clone(), "key", 7).await.err(),
         store.start_orchestration(start.clone()).await.err(),
         store
             .start_with_turn(
@@ -436,7 +446,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         ("ack_work_item", 3),
         ("append_with_execution", 1),
         ("cleanup_orphaned_sessions", 1),
-        ("enqueue_orchestrator", 2),
+        ("enqueue_orchestrator", 3),
         ("enqueue_worker", 1),
         ("fetch_orchestration_item", 2),
         ("fetch_work_item", 2),

@@ -1,8 +1,10 @@
 //! The handlers of `/api/v1`, and the list of its routes.
 
+mod cloudevents;
 pub(crate) mod dead_letters;
 mod history;
 mod instances;
+mod keyed;
 pub(crate) mod operate;
 pub(crate) mod start;
 mod store;
@@ -245,15 +247,29 @@ fn add_operate(routes: Routes) -> Routes {
             Method::POST,
             "/instances/{id}/events",
             operate,
-            write("Raises an event", "EventBody"),
+            write("Raises an event; with the header Idempotency-Key the instance takes it once", "EventBody"),
             operate::event,
         )
         .api(
             Method::POST,
             "/instances/{id}/queues/{queue}/messages",
             operate,
-            write("Puts a message into a queue of the instance", "MessageBody"),
+            write(
+                "Puts a message into a queue of the instance; with the header Idempotency-Key once",
+                "MessageBody",
+            ),
             operate::message,
+        )
+        .api(
+            Method::POST,
+            "/cloudevents",
+            operate,
+            About {
+                summary: "Raises a CloudEvent 1.0, structured or binary: the subject is the instance, the type is the event; source and id are its key",
+                answer: Some("Accepted"),
+                ..About::default()
+            },
+            cloudevents::receive,
         )
         .api(
             Method::POST,

@@ -1,11 +1,12 @@
 //! Requests that change instances. Each has a reason and is recorded in the audit.
 
+use super::keyed::{key, send_once};
 use crate::access::{Caller, RequestId};
 use crate::app::Shared;
 use crate::extract::{Body, InstanceId, Params};
 use crate::problem::{Code, Problem};
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use outlast::providers::AuditEntry;
 use outlast::{OrchestrationStatus, PruneOptions};
@@ -80,7 +81,7 @@ pub(super) struct DeleteParams {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Accepted {
     instance: String,
-    /// False if the instance was paused, or not paused, already.
+    /// False if the instance was paused, or not paused, already, and for an event whose key was stored before.
     changed: bool,
     /// Whether the audit has a record; false if the store keeps none.
     audited: bool,
@@ -187,9 +188,9 @@ impl<'a> Act<'a> {
 
 pub(super) type Ids = (Extension<Caller>, Extension<RequestId>);
 
-type Answer = Result<(StatusCode, Json<Accepted>), Problem>;
+pub(super) type Answer = Result<(StatusCode, Json<Accepted>), Problem>;
 
-fn accepted(id: String, changed: bool, audited: bool) -> (StatusCode, Json<Accepted>) {
+pub(super) fn accepted(id: String, changed: bool, audited: bool) -> (StatusCode, Json<Accepted>) {
     (StatusCode::ACCEPTED, Json(Accepted { instance: id, changed, audited }))
 }
 
@@ -197,9 +198,15 @@ pub(super) async fn event(
     State(app): State<Shared>,
     (caller, request): Ids,
     InstanceId(id): InstanceId,
+    headers: HeaderMap,
     Body(body): Body<EventBody>,
 ) -> Answer {
     let act = Act::new(&app, (&caller, &request), "instance.event", &id, &body.reason)?;
+    if let Some(key) = key(&headers)? {
+        let sent = app.client.raise_event_once(id.as_str(), body.name, body.data, &key);
+        let (stored, audited) = send_once(&act, &id, sent).await?;
+        return Ok(accepted(id, stored, audited));
+    }
     act.must_run().await?;
     let change = async { Ok(app.client.raise_event(id.as_str(), body.name, body.data).await?) };
     let ((), audited) = act.run(change).await?;
@@ -211,10 +218,16 @@ pub(super) async fn message(
     (caller, request): Ids,
     InstanceId(id): InstanceId,
     Path(mut segments): Path<HashMap<String, String>>,
+    headers: HeaderMap,
     Body(body): Body<MessageBody>,
 ) -> Answer {
     let queue = segments.remove("queue").unwrap_or_default();
     let act = Act::new(&app, (&caller, &request), "instance.message", &id, &body.reason)?;
+    if let Some(key) = key(&headers)? {
+        let sent = app.client.enqueue_event_once(id.as_str(), queue, body.data, &key);
+        let (stored, audited) = send_once(&act, &id, sent).await?;
+        return Ok(accepted(id, stored, audited));
+    }
     act.must_run().await?;
     let change = async { Ok(app.client.enqueue_event(id.as_str(), queue, body.data).await?) };
     let ((), audited) = act.run(change).await?;

@@ -74,8 +74,7 @@ pub(super) async fn start(
     headers: HeaderMap,
     Body(body): Body<StartBody>,
 ) -> Result<(StatusCode, Json<Started>), Problem> {
-    let key = headers.get("idempotency-key").map(|key| key.to_str().map(str::to_string));
-    let key = key.transpose().map_err(|_| Problem::invalid("Idempotency-Key is not visible ASCII text"))?;
+    let key = super::keyed::key(&headers)?;
     let target = match (&body.instance, &key) {
         (Some(instance), _) => instance.clone(),
         (None, Some(key)) => format!("{}:{key}", body.orchestration),

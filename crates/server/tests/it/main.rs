@@ -6,6 +6,7 @@ mod access;
 mod client;
 mod dead_letters;
 mod history;
+mod keyed;
 mod kit;
 mod limits;
 mod metrics;

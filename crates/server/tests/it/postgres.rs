@@ -2,7 +2,7 @@
 
 mod needs_postgres {
     use crate::kit::{Server, operating, with_tokens};
-    use crate::{client, history, metrics, operate, pages, stream};
+    use crate::{client, history, keyed, metrics, operate, pages, stream};
     use outlast_server::Options;
 
     #[tokio::test(flavor = "multi_thread")]
@@ -30,6 +30,14 @@ mod needs_postgres {
     async fn receipts_of_starts_are_those_of_the_client_of_postgres() {
         let server = Server::on_postgres(operating()).await;
         client::receipts_of_starts(&server).await;
+        server.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn repeated_deliveries_have_no_effect_on_postgres() {
+        let server = Server::on_postgres(operating()).await;
+        keyed::repeated_deliveries(&server).await;
+        keyed::cloud_events(&server).await;
         server.stop().await;
     }
 

@@ -66,6 +66,15 @@ pub(crate) fn raw(path: &Path) -> Connection {
     conn
 }
 
+/// Stores a dead letter.
+pub(crate) fn bury(path: &Path, letter: &DeadLetter) {
+    let sql = "INSERT INTO dead_letters (queue, instance_id, work_item, reason, attempt_count, dead_at)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let DeadLetter { queue, instance_id, work_item, reason, attempt_count, dead_at } = letter;
+    let row = (queue.as_str(), instance_id, work_item, reason, attempt_count, *dead_at as i64);
+    raw(path).execute(sql, row).unwrap();
+}
+
 #[async_trait]
 impl ProviderFactory for SqliteFactory {
     async fn create_provider(&self) -> Arc<dyn Provider> {
@@ -112,11 +121,7 @@ impl ProviderFactory for SqliteFactory {
         );
     }
     async fn write_dead_letter(&self, letter: &DeadLetter) -> bool {
-        let sql = "INSERT INTO dead_letters (queue, instance_id, work_item, reason, attempt_count, dead_at)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        let DeadLetter { queue, instance_id, work_item, reason, attempt_count, dead_at } = letter;
-        let row = (queue.as_str(), instance_id, work_item, reason, attempt_count, *dead_at as i64);
-        raw(&self.path()).execute(sql, row).unwrap();
+        bury(&self.path(), letter);
         true
     }
 }

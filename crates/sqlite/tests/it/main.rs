@@ -6,6 +6,7 @@ mod bad_input;
 mod damage;
 mod disk;
 mod factory;
+mod keyed;
 mod large;
 mod mailbox;
 mod model;

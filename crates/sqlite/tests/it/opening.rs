@@ -3,7 +3,8 @@
 use crate::factory::raw;
 use crate::refusing::untouched;
 use crate::support::*;
-use outlast_provider::Provider;
+use outlast_model::WorkItem;
+use outlast_provider::{EnqueueOnce, Provider, ProviderAdmin};
 use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider};
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
@@ -203,7 +204,7 @@ async fn ten_at_once_create_one_store() {
         for opened in opening {
             providers.push(opened.await.unwrap());
         }
-        assert_eq!(count(&path, "SELECT count(*) FROM outlast_migrations"), 1);
+        assert_eq!(count(&path, "SELECT count(*) FROM outlast_migrations"), 2);
         assert_eq!(count(&path, "SELECT count(*) FROM orchestrator_queue"), 10);
     }
 }
@@ -219,4 +220,22 @@ async fn a_provider_without_readers_and_one_without_threads_do_the_same() {
         provider.checkpoint().await.unwrap();
         assert_eq!(provider.integrity_check().await.unwrap(), [""; 0]);
     }
+}
+
+#[tokio::test]
+async fn a_store_of_an_earlier_release_is_migrated_and_keeps_its_rows() {
+    let (_folder, path) = fresh();
+    let store = open(&path).await;
+    create(&store, "old").await;
+    drop(store);
+    let earlier = "DROP TABLE message_keys; DELETE FROM outlast_migrations WHERE version > 1";
+    raw(&path).execute_batch(earlier).unwrap();
+    let refused = SqliteProvider::new(&format!("{}?mode=ro", url(&path)), None).await.map(drop).unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains("the store has schema version 1, this release needs 2"), "{text}");
+    let store = open(&path).await;
+    assert_eq!(count(&path, "SELECT count(*) FROM outlast_migrations"), 2);
+    assert_eq!(store.list_instances().await.unwrap(), ["old"]);
+    let event = WorkItem::ExternalRaised { instance: "old".into(), name: "e".into(), data: String::new() };
+    assert_eq!(store.enqueue_once(event, "key", 10).await.unwrap(), EnqueueOnce::Stored);
 }

@@ -186,8 +186,8 @@ async fn ledgers_that_do_not_fit_are_refused() {
     let damaged = [
         ("UPDATE outlast_migrations SET checksum = 'abc'", "another text"),
         ("DELETE FROM outlast_migrations", "version 1"),
-        ("UPDATE outlast_migrations SET version = 0", "version 0"),
-        ("UPDATE outlast_migrations SET version = -1", "cannot be read"),
+        ("UPDATE outlast_migrations SET version = 0 WHERE version = 1", "version 0"),
+        ("UPDATE outlast_migrations SET version = -1 WHERE version = 1", "cannot be read"),
         ("INSERT INTO outlast_migrations VALUES (0, 'early', 'abc', 1)", "version 0"),
         ("UPDATE outlast_migrations SET checksum = x'00ff'", "cannot be read"),
         ("DROP TABLE outlast_migrations", "no such table"),

@@ -73,6 +73,7 @@ impl Provider for UpTo {
             hold_turn,
             read_outcome,
             enqueue_within,
+            enqueue_once,
             start_orchestration,
             start_with_turn,
             watch_instance

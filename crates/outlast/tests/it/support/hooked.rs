@@ -40,7 +40,7 @@ impl<H: Hook> Hooked<H> {
         let method = match method {
             "commit_turn" => "ack_orchestration_item",
             "complete_with_turn" | "complete_all_with_turn" => "ack_work_item",
-            "enqueue_within" => "enqueue_for_orchestrator",
+            "enqueue_within" | "enqueue_once" => "enqueue_for_orchestrator",
             "load_turn_within" => "load_turn",
             method => method,
         };

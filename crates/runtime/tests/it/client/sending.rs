@@ -2,6 +2,8 @@
 
 use super::stores::Plain;
 use super::*;
+use outlast_model::limits::Limits;
+use outlast_provider::EnqueueOnce;
 
 #[tokio::test]
 async fn each_method_sends_its_message() {
@@ -78,4 +80,31 @@ async fn an_error_of_the_store_is_returned() {
         assert!(matches!(&error, ClientError::Provider(inner) if inner.retryable), "{error}");
         assert_eq!(error.to_string(), "enqueue_for_orchestrator: the disk is away");
     }
+}
+
+#[tokio::test]
+async fn events_with_a_key_are_sent_once() {
+    let (store, client) = memory();
+    let missing = client.raise_event_once("i", "paid", "12", "k").await;
+    assert_eq!(missing.unwrap(), EnqueueOnce::NotFound);
+    client.start_orchestration("i", "Order", "").await.unwrap();
+    for expected in [EnqueueOnce::Stored, EnqueueOnce::Repeated] {
+        assert_eq!(client.raise_event_once("i", "paid", "12", "a").await.unwrap(), expected);
+        assert_eq!(client.enqueue_event_once("i", "items", "apple", "b").await.unwrap(), expected);
+    }
+    for key in ["", &"k".repeat(1_025)] {
+        let refused = client.raise_event_once("i", "paid", "12", key).await.unwrap_err();
+        assert!(refused.to_string().contains("the key of an event has 1 to 1024 bytes"), "{refused}");
+    }
+    let full = client.with_limits(Limits { mailbox_messages: 3, ..Limits::default() });
+    let refused = full.raise_event_once("i", "paid", "12", "c").await.unwrap_err();
+    assert!(refused.to_string().contains("which is the limit mailbox_messages"), "{refused}");
+    assert_eq!(peek(&*store).await.len(), 3, "the start and two events");
+}
+
+#[tokio::test]
+async fn a_store_without_keys_refuses_events_with_a_key() {
+    let client = Client::new(Arc::new(Plain::new()));
+    let refused = client.raise_event_once("i", "paid", "12", "k").await.unwrap_err();
+    assert!(refused.to_string().contains("this store keeps no keys of events"), "{refused}");
 }

@@ -104,6 +104,7 @@ macro_rules! store {
                     complete_all_with_turn,
                     read_outcome,
                     enqueue_within,
+                    enqueue_once,
                     start_orchestration,
                     watch_instance
                 )

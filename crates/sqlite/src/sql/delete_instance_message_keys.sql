@@ -1,0 +1,1 @@
+DELETE FROM message_keys WHERE instance_id = ?1
