@@ -53,7 +53,9 @@ pub(crate) async fn fail(shared: &Arc<Shared>, transaction: Transaction, failed:
     }
     let cause = failed.cause();
     tracing::debug!(target: "duroxide::providers::postgres", error = %cause, "a transaction failed");
-    let Transaction { batch, polls, hand_offs, .. } = transaction;
+    let Transaction { batch, polls, hand_offs, puts_off, .. } = transaction;
+    // The transaction may be stored. If its requests are sent again, the store recognises them, and notifies no process then.
+    shared.put_off(puts_off);
     let had_polls = !polls.turns.is_empty() || !polls.activities.is_empty();
     let (is_lost, is_panic) = (cause.is_away(), matches!(cause, PostgresError::Panicked { .. }));
     let fetches = PerQueue {

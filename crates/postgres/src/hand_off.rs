@@ -121,15 +121,22 @@ impl Batch {
         };
         let messages = self.messages.iter().filter(|message| message.delay_ms == 0).count();
         let starts = self.starts.iter().filter(|start| start.delay_ms == 0).count();
-        messages + starts > handed_off
-            || self.commits.iter().any(queues)
-            || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Turn { .. }))
+        messages + starts > handed_off || self.commits.iter().any(queues) || self.gives_back().turns
     }
 
     fn frees_activities(&self, handed_off: usize) -> bool {
         !self.activities.is_empty()
             || self.scheduled().nth(handed_off).is_some()
-            || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Activity { .. }))
+            || self.gives_back().activities
+    }
+
+    /// The queues to which the batch gives leases back.
+    pub(crate) fn gives_back(&self) -> PerQueue<bool> {
+        let is_turn = |lease: &Lease| matches!(lease, Lease::Turn { .. });
+        PerQueue {
+            turns: self.abandons.iter().any(|abandon| is_turn(&abandon.lease)),
+            activities: self.abandons.iter().any(|abandon| !is_turn(&abandon.lease)),
+        }
     }
 
     /// For each message and then each start: its row, if it begins an instance at once. Each instance begins once.

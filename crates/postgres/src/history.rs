@@ -79,8 +79,11 @@ const LARGEST_OUTLINE: i64 = 64 << 20;
 /// Events that are read at a time while it is unknown whether they exceed the bound.
 const PAGE: i64 = 1_000;
 
+/// Most bytes of a history that is read with its size, in one round trip.
+const SMALL_BYTES: i64 = 1 << 20;
+
 /// [`load_turn`] that finds out in time when there is too much: from the sizes, which costs no payload, and while
-/// reading, since text that JSON had to escape looks larger than it is.
+/// reading, since text that JSON had to escape looks larger than it is. A small history takes one round trip.
 pub(crate) async fn load_turn_within(
     db: &Db,
     instance: &str,
@@ -88,19 +91,28 @@ pub(crate) async fn load_turn_within(
     bound: HistoryBound,
 ) -> Result<BoundedTurn> {
     let (id, execution) = (owned(instance), id_column("execution id", execution_id)?);
-    let key: [Param<'_>; 2] = [(&id, Type::TEXT), (&execution, Type::INT8)];
-    let (events, stored_bytes) = match db.one(&db.statements.history_size, &key).await? {
-        Some(row) => (unsigned(&row, "events")?, unsigned(&row, "bytes")?),
-        None => (0, 0),
+    let small: [Param<'_>; 4] =
+        [(&id, Type::TEXT), (&execution, Type::INT8), (&PAGE, Type::INT8), (&SMALL_BYTES, Type::INT8)];
+    let Some(row) = db.one(&db.statements.small_turn, &small).await? else {
+        return Err(PostgresError::Damaged { details: "the size of a history was not answered".to_string() });
     };
-    let kv_snapshot = kv::snapshot(db, instance).await?;
+    let (events, stored_bytes) = (unsigned(&row, "events")?, unsigned(&row, "bytes")?);
+    let kv_snapshot = kv::snapshot_of(&row)?;
+    db.counters.kv_rows_read.add(kv_snapshot.len());
     let undecodable = |reason: String, kv_snapshot| {
         let reason = rows::reason(instance, execution_id, &reason);
         BoundedTurn::Whole(LoadedTurn { history: Vec::new(), kv_snapshot, history_error: Some(reason) })
     };
-    let read = match bound.may_hold_stored(events, stored_bytes) {
-        true => read_within(db, &id, execution, bound).await?,
-        false => Ok(None),
+    let texts: Option<Vec<&str>> = cell(&row, "texts")?;
+    let read = match (bound.may_hold_stored(events, stored_bytes), texts) {
+        (false, _) => Ok(None),
+        (true, Some(texts)) => {
+            db.counters.history_rows_read.add(texts.len());
+            let mut events = Within { bound, history: Vec::new(), bytes: 0 };
+            let is_over = texts.into_iter().map(|text| events.add(text)).find(|added| *added != Ok(true));
+            is_over.unwrap_or(Ok(true)).map(|is_within| is_within.then_some(events.history))
+        }
+        (true, None) => read_within(db, &id, execution, bound).await?,
     };
     match read {
         Ok(Some(history)) => {
@@ -122,6 +134,23 @@ pub(crate) async fn load_turn_within(
     }
 }
 
+/// The events of a history, as long as they are within a bound.
+struct Within {
+    bound: HistoryBound,
+    history: Vec<Event>,
+    bytes: usize,
+}
+
+impl Within {
+    /// Adds an event. False: the events are more than the bound. An error: the event does not decode.
+    fn add(&mut self, text: &str) -> std::result::Result<bool, String> {
+        let event = json::decode_event(text).map_err(|error| error.to_string())?;
+        self.bytes = self.bytes.saturating_add(event.text_bytes());
+        self.history.push(event);
+        Ok(self.bound.holds(self.history.len(), self.bytes))
+    }
+}
+
 /// Events page by page: `None` as soon as they are more than the bound, an error for one that does not decode.
 async fn read_within(
     db: &Db,
@@ -129,7 +158,7 @@ async fn read_within(
     execution: i64,
     bound: HistoryBound,
 ) -> Result<std::result::Result<Option<Vec<Event>>, String>> {
-    let (mut history, mut bytes, mut after) = (Vec::new(), 0_usize, i64::MIN);
+    let (mut events, mut after) = (Within { bound, history: Vec::new(), bytes: 0 }, i64::MIN);
     loop {
         let page: [Param<'_>; 4] =
             [(instance, Type::TEXT), (&execution, Type::INT8), (&after, Type::INT8), (&PAGE, Type::INT8)];
@@ -137,18 +166,14 @@ async fn read_within(
         db.counters.history_rows_read.add(rows.len());
         for row in &rows {
             after = cell(row, "event_id")?;
-            let event = match json::decode_event(cell(row, "event_data")?) {
-                Ok(event) => event,
-                Err(error) => return Ok(Err(error.to_string())),
-            };
-            bytes = bytes.saturating_add(event.text_bytes());
-            history.push(event);
-            if !bound.holds(history.len(), bytes) {
-                return Ok(Ok(None));
+            match events.add(cell(row, "event_data")?) {
+                Ok(true) => {}
+                Ok(false) => return Ok(Ok(None)),
+                Err(reason) => return Ok(Err(reason)),
             }
         }
         if rows.len() < usize::try_from(PAGE).unwrap_or(usize::MAX) {
-            return Ok(Ok(Some(history)));
+            return Ok(Ok(Some(events.history)));
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Key-value state in two tiers.
 
-use crate::db::{Db, ONLY, Param, Result, text, text_option, unsigned};
-use crate::text::owned;
+use crate::db::{Db, ONLY, Param, Result, cell, text, text_option, unsigned};
+use crate::text::{owned, read};
 use outlast_provider::KvEntry;
 use std::collections::HashMap;
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 /// The snapshot that replay starts from.
@@ -18,6 +19,17 @@ pub(crate) async fn snapshot(db: &Db, instance: &str) -> Result<HashMap<String, 
         ))
     };
     rows.iter().map(entry).collect()
+}
+
+/// The same from the columns of `small_turn.sql`.
+pub(crate) fn snapshot_of(row: &Row) -> Result<HashMap<String, KvEntry>> {
+    let keys: Vec<String> = cell(row, "keys")?;
+    let (values, times): (Vec<String>, Vec<i64>) = (cell(row, "vals")?, cell(row, "times")?);
+    let entry = |(key, (value, at)): (String, (String, i64))| {
+        let last_updated_at_ms = u64::try_from(at).unwrap_or(0);
+        (read(key), KvEntry { value: read(value), last_updated_at_ms })
+    };
+    Ok(keys.into_iter().zip(values.into_iter().zip(times)).map(entry).collect())
 }
 
 pub(crate) async fn value(db: &Db, instance: &str, key: &str) -> Result<Option<String>> {

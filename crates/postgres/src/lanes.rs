@@ -196,7 +196,8 @@ impl Attempt {
         let Self { secrets, closer, in_doubt } = self;
         // First, because a new connection takes its time, in which a process may register for notifications of this commit.
         let client = db.lane().await?;
-        let notifies = transaction.notifies.or(shared.scheduler().notifies(transaction.frees));
+        let frees = transaction.frees.without(transaction.puts_off);
+        let notifies = transaction.notifies.or(shared.scheduler().notifies(frees));
         *secrets = poll_secrets(shared, transaction);
         shared.fault(Step::Encode, || batch.all_subjects());
         let parameters = Parameters::of(shared, transaction, notifies, secrets)?;

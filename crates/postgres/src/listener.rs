@@ -7,15 +7,16 @@
 use crate::PostgresError;
 use crate::connect::Connection;
 use crate::contain::contained;
-use crate::db::{Db, Param, cell};
+use crate::db::{Db, Param, cell, span};
 use crate::eligibility::Columns;
-use crate::notify::{Ended, Forward, LIFE, Listeners, Notification, Registration, Wants};
+use crate::notify::{Ended, Forward, Hops, LIFE, Listeners, Notification, PATIENCE, Registration, Wants};
 use crate::owner::Looks;
 use crate::queue::PerQueue;
 use crate::shared::Shared;
 use crate::steps::Step;
 use futures::StreamExt;
 use futures::future::{Either, select};
+use outlast_provider::saturating_ms;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -122,7 +123,10 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             }
         }
         let asks_in = (db.deadline / 2).saturating_sub(answered_at.elapsed());
-        let pause = pin!(tokio::time::sleep(changes_in.min(LIFE / 2).min(asks_in).min(looks_in)));
+        let overdue_at = shared.scheduler().overdue_at();
+        let overdue_in = overdue_at.map_or(LIFE, |at| at.saturating_duration_since(Instant::now()));
+        let pause = changes_in.min(LIFE / 2).min(asks_in).min(looks_in).min(overdue_in);
+        let pause = pin!(tokio::time::sleep(pause));
         let woken = pin!(shared.listener_woken());
         match select(pin!(notifications.recv()), select(woken, pause)).await {
             Either::Left((Some(payload), _)) => {
@@ -136,6 +140,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             Either::Right(_) => publish(shared, &mut listeners),
         }
         if shared.is_closed() {
+            forward(shared, &client).await?;
             let id: [Param<'_>; 1] = [(&shared.id, Type::TEXT)];
             asked(db, client.query_typed(&db.statements.unregister_listener, &id)).await?;
             return looks.leave(shared, &client).await;
@@ -207,20 +212,39 @@ async fn register(
     Ok(())
 }
 
-/// Forwards notifications. The server notifies one process of each item: if that process was served meanwhile, or there are more
-/// items than it can take, no other process would hear of them.
+/// Forwards notifications, and sends those that were put off. The server notifies one process of each item: if that process was served
+/// meanwhile, or there are more items than it can take, no other process would hear of them.
 async fn forward(shared: &Shared, client: &Client) -> Result<(), PostgresError> {
-    let Forward { queues, hops } = shared.update(|scheduler, _| scheduler.take_forward());
-    if !queues.is_any() {
-        return Ok(());
+    let (Forward { queues, hops }, overdue) =
+        shared.update(|scheduler, now| (scheduler.take_forward(), scheduler.take_overdue(now)));
+    if queues.is_any() {
+        forward_one(shared, client, queues, hops, Duration::ZERO).await?;
     }
+    let overdue = overdue.without(queues);
+    if overdue.is_any() {
+        let waited = if shared.is_closed() { Duration::ZERO } else { PATIENCE };
+        forward_one(shared, client, overdue, 0, waited).await?;
+    }
+    Ok(())
+}
+
+/// Notifies another process of items that have waited for this long.
+async fn forward_one(
+    shared: &Shared,
+    client: &Client,
+    queues: PerQueue<bool>,
+    hops: Hops,
+    waited: Duration,
+) -> Result<(), PostgresError> {
     let (channel, hops) = (shared.db.schema.channel(), hops.cast_signed());
-    let notification: [Param<'_>; 5] = [
+    let waited_ms = span(saturating_ms(waited));
+    let notification: [Param<'_>; 6] = [
         (&channel, Type::TEXT),
         (&shared.id, Type::TEXT),
         (&queues.turns, Type::BOOL),
         (&queues.activities, Type::BOOL),
         (&hops, Type::INT4),
+        (&waited_ms, Type::INT8),
     ];
     asked(&shared.db, client.query_typed(&shared.db.statements.forward_notification, &notification)).await?;
     Ok(())

@@ -10,6 +10,11 @@
 //! | watches instances | watches, at once | it is notified of every instance that ends |
 //! | has had no idle fetches or watches for [`LINGER`] | nothing | commits need not notify it |
 //!
+//! | a commit makes an item fetchable in a process that | another process is notified |
+//! |---|---|
+//! | takes no items of the queue at the moment, or gives the item back | with the commit |
+//! | has a parked fetch or a running poll, or was served within [`IDLE_AFTER`] | if the item still waits after [`PATIENCE`]: the process nearly always takes it itself, holds its instance warm, and needs no second lease ([`PutOff`]) |
+//!
 //! | a notified process | forwards the notification |
 //! |---|---|
 //! | has no parked fetch and no running poll | with one hop more |
@@ -33,9 +38,46 @@ pub(crate) type Hops = u32;
 /// How long a registration lasts unless it is repeated.
 pub(crate) const LIFE: Duration = Duration::from_secs(60);
 /// Fetches that have not been served for this long are idle.
-const IDLE_AFTER: Duration = Duration::from_millis(20);
+pub(crate) const IDLE_AFTER: Duration = Duration::from_millis(20);
 /// How long a process stays registered for what it no longer wants: it may want it again soon.
 const LINGER: Duration = Duration::from_secs(1);
+
+/// How long an item waits for the fetches of its own process before another process is notified of it.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(25);
+
+/// The notification of one queue that a process has put off. It covers items that became fetchable at least [`PATIENCE`] before: the
+/// server forwards it only if such an item still waits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PutOff {
+    due_at: Option<Instant>,
+    /// When an item was last stored whose notification was put off.
+    last_at: Option<Instant>,
+}
+
+impl PutOff {
+    /// The times of the server are whole milliseconds.
+    const AFTER: Duration = PATIENCE.saturating_add(Duration::from_millis(1));
+
+    /// An item became fetchable.
+    pub(crate) fn on_item(&mut self, now: Instant) {
+        self.last_at = Some(now);
+        self.due_at.get_or_insert(now + Self::AFTER);
+    }
+
+    /// When the notification is due.
+    pub(crate) fn due_at(self) -> Option<Instant> {
+        self.due_at
+    }
+
+    /// Whether the notification is due. If so, it is put off again for items that are too new for it.
+    pub(crate) fn take_due(&mut self, now: Instant) -> bool {
+        let is_due = self.due_at.is_some_and(|due| due <= now);
+        if is_due {
+            self.due_at = self.last_at.map(|last| last + Self::AFTER).filter(|due| *due > now);
+        }
+        is_due
+    }
+}
 
 /// What a process wants to be notified of, or all processes together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -289,6 +331,28 @@ mod tests {
         assert_eq!(wants(true, 0, queue(true, Some(at(5))), 6), (true, Duration::MAX), "stays registered");
         assert_eq!(wants(true, 0, queue(false, None), 999), (true, LINGER), "lingers");
         assert_eq!(wants(true, 0, queue(false, None), 1_000), (false, LINGER), "no longer");
+    }
+
+    #[test]
+    fn every_item_is_covered_by_a_notification_that_is_due_after_its_patience() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut put_off = PutOff::default();
+        assert!(!put_off.take_due(at(0)), "no item");
+        // Items at these times, and the times at which the notification is due.
+        let (items, mut due) = ([0, 10, 26, 30], Vec::new());
+        for ms in 0..200 {
+            if items.contains(&ms) {
+                put_off.on_item(at(ms));
+            }
+            if put_off.take_due(at(ms)) {
+                due.push(ms);
+            }
+        }
+        assert_eq!(due, [26, 52, 56], "the last one covers all that came before");
+        assert_eq!(put_off.due_at(), None);
+        let is_covered = |item: &u64| due.iter().any(|due| (item + 26..=item + 52).contains(due));
+        assert!(items.iter().all(is_covered));
     }
 
     #[test]

@@ -24,7 +24,7 @@
 //! | `on_poll_lost`: the transaction failed | parked as they were | due |
 //!
 //! **Invariant:** while a turn or activity is fetchable for a parked fetch, a poll is due, scheduled or running, or a
-//! notification is on its way. `parked/model.rs` explores this for several processes.
+//! notification is on its way or put off. `parked/model.rs` explores this for several processes.
 
 #[cfg(test)]
 mod model;
@@ -32,7 +32,7 @@ mod model;
 mod tests;
 
 use crate::ask::Ask;
-use crate::notify::Hops;
+use crate::notify::{Hops, IDLE_AFTER};
 pub(crate) use outlast_provider_kit::fetch::{Caller, Fetch};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -369,6 +369,12 @@ impl<A, C> Parked<A, C> {
 
     pub(crate) fn changes(&self) -> u64 {
         self.changes
+    }
+
+    /// Whether fetches of this process take items of the queue now: one is parked or polled for, or was served a moment ago.
+    pub(crate) fn takes_items(&self, now: Instant) -> bool {
+        let was_served = |at: Instant| now.saturating_duration_since(at) < IDLE_AFTER;
+        !self.fetches.is_empty() || self.running > 0 || self.served_at.is_some_and(was_served)
     }
 
     pub(crate) fn idleness(&self) -> Idleness {

@@ -6,7 +6,7 @@
 //! | [`LargeRequests`] | requests of either kind with 1 MiB or more (`scheduler/large.rs`) |
 //! | [`LanesInUse`] | how many lanes have sent a transaction, and how much is in them |
 //! | [`Parked`], for each queue | the fetches that wait, and when the queue is polled (`parked.rs`) |
-//! | [`Wants`], [`Forward`] | what other processes are notified of (`notify.rs`) |
+//! | [`Wants`], [`Forward`], [`PutOff`] | what other processes are notified of, and when (`notify.rs`) |
 //!
 //! | a lane asks for work, and | it gets |
 //! |---|---|
@@ -33,7 +33,7 @@ use crate::batch::{Batch, instance_of};
 use crate::eligibility::Eligibility;
 use crate::hand_off::{hand_off_activities, hand_off_turns};
 use crate::leased::{ParkedActivities, ParkedTurns};
-use crate::notify::{Forward, Wants};
+use crate::notify::{Forward, PutOff, Wants};
 use crate::parked::{Idleness, Parked, Poll};
 use crate::queue::PerQueue;
 use crate::request::{Fence, Lease, Request};
@@ -84,6 +84,7 @@ pub(crate) struct Scheduler {
     /// What other processes want to be notified of; `None`: unknown, since the listener is not connected.
     others: Option<Wants>,
     forward: Forward,
+    put_off: PerQueue<PutOff>,
     is_closed: bool,
     wake: Wake,
 }
@@ -196,6 +197,7 @@ impl Scheduler {
             paused_until: None,
             others: None,
             forward: Forward::default(),
+            put_off: PerQueue::default(),
             is_closed: false,
             wake: Wake::default(),
         }
@@ -252,7 +254,7 @@ impl Scheduler {
         }
         let arrivals = match self.has_free_lane(now) {
             true => None,
-            false => self.next_arrivals(entropy),
+            false => self.next_arrivals(now, entropy),
         };
         match arrivals.or_else(|| self.next_large(Lane::Arrivals, now)) {
             Some(transaction) => Next::Send(Box::new(transaction)),
@@ -311,8 +313,19 @@ impl Scheduler {
         if asks_next_due && has_polls {
             self.asked_next_due_at = Some(now);
         }
-        let notifies = self.notifies(frees);
-        Some(Transaction { batch, polls, hand_offs, frees, notifies, asks_next_due, large: None, load })
+        let puts_off = self.puts_off(&batch, frees, now);
+        let notifies = self.notifies(frees.without(puts_off));
+        Some(Transaction {
+            batch,
+            polls,
+            hand_offs,
+            frees,
+            notifies,
+            puts_off,
+            asks_next_due,
+            large: None,
+            load,
+        })
     }
 
     /// Starts the polls that are due. While the server is away, polls travel with requests, and beside them only new fetches are
@@ -345,16 +358,28 @@ impl Scheduler {
     }
 
     /// A transaction of arrivals only. Parked fetches are polled for when it is done.
-    fn next_arrivals(&mut self, entropy: &dyn Entropy) -> Option<Transaction> {
+    fn next_arrivals(&mut self, now: Instant, entropy: &dyn Entropy) -> Option<Transaction> {
         let batch = self.waiting.choose(Lane::Arrivals);
         if batch.len() == 0 {
             return None;
         }
         let turns = hand_off_turns(&mut self.parked.turns, &batch, entropy);
         let frees = batch.frees(PerQueue { turns: turns.hand_offs.len(), activities: 0 });
-        let notifies = self.notifies(frees);
+        let puts_off = self.puts_off(&batch, frees, now);
+        let notifies = self.notifies(frees.without(puts_off));
         let hand_offs = PerQueue { turns, ..Default::default() };
-        Some(Transaction { batch, hand_offs, frees, notifies, ..Transaction::default() })
+        Some(Transaction { batch, hand_offs, frees, notifies, puts_off, ..Transaction::default() })
+    }
+
+    /// The queues of which no other process is notified yet, because this process takes items of them itself. Items that it gives back
+    /// are for others.
+    fn puts_off(&self, batch: &Batch, frees: PerQueue<bool>, now: Instant) -> PerQueue<bool> {
+        let Some(others) = self.others else { return PerQueue::default() };
+        let takes = PerQueue {
+            turns: self.parked.turns.takes_items(now),
+            activities: self.parked.activities.takes_items(now),
+        };
+        others.queues.and(frees).and(takes).without(batch.gives_back())
     }
 
     /// What other processes are notified of by a transaction that frees items of these queues.

@@ -27,7 +27,8 @@ use tokio_postgres::Row;
 /// Hands out the results of a committed transaction: replies to callers, leases to fetches.
 pub(crate) fn finish(shared: &Arc<Shared>, transaction: Transaction, done: &Done, leases: LeasesInDoubt) {
     let leases = Undelivered { shared, leases };
-    let Transaction { batch, polls, hand_offs, frees, asks_next_due, .. } = transaction;
+    let Transaction { batch, polls, hand_offs, frees, puts_off, asks_next_due, .. } = transaction;
+    shared.put_off(puts_off);
     shared.db.counters.calls.add(batch.len());
     shared.fault(Step::Answer, || batch.all_subjects());
     let ends_turns = batch.ends_turns();

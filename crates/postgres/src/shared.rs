@@ -105,6 +105,14 @@ impl Shared {
         self.update(|scheduler, _| scheduler.on_remote_change(queues));
     }
 
+    /// Another process is notified later of items of these queues, if items wait then. Before callers have their replies, because one of
+    /// them may close the store.
+    pub(crate) fn put_off(&self, queues: PerQueue<bool>) {
+        if queues.is_any() {
+            self.update(|scheduler, now| scheduler.put_off(queues, now));
+        }
+    }
+
     /// A turn or activity becomes fetchable in this time.
     pub(crate) fn on_due_in(&self, ms: u64) {
         self.update(|scheduler, now| scheduler.on_due_in(ms, now));

@@ -25,6 +25,8 @@ pub(crate) struct Transaction {
     pub(crate) frees: PerQueue<bool>,
     /// What other processes are notified of.
     pub(crate) notifies: Wants,
+    /// The queues whose notification is put off: this process takes the items itself, or notifies another one later.
+    pub(crate) puts_off: PerQueue<bool>,
     /// Whether polls that find nothing ask for the time at which something becomes fetchable. That costs as much as the poll.
     pub(crate) asks_next_due: bool,
     /// Given if the batch is a large request.

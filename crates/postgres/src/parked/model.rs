@@ -10,6 +10,7 @@
 //! | `Send`, `Execute`, `End`, `Finish` | a transaction leaves its process; the server commits it; its process has the answer; its process hands out the results |
 //! | `Fail` | a transaction is undone by the server |
 //! | `Notified`, `Forward` | a notification arrives; the listener forwards one |
+//! | `Overdue` | the notification of a commit that was put off is due |
 //! | `Register`, `Hear`, `AllHeard`, `Unregister` | registrations, and when the other processes know of them |
 
 use super::{Caller, Fetch, GroupDone, Parked, Reason, When};
@@ -76,6 +77,8 @@ struct Sent {
     /// The fetch that the brought item is handed to.
     hand_off: Option<ModelFetch>,
     notifies: bool,
+    /// Whether the process notifies another one later.
+    puts_off: bool,
     answer: Option<Answer>,
     /// Whether the process has the answer to the polls.
     has_ended: bool,
@@ -99,6 +102,8 @@ struct Process {
     parked: Parked<KindAsk, ModelCaller>,
     sent: Vec<Sent>,
     forward: Forward,
+    /// Whether a notification is put off.
+    put_off: bool,
     /// The kinds that the process is registered for; empty: not registered.
     registered: BTreeSet<Kind>,
     /// The processes that have not heard of the last registration.
@@ -128,13 +133,14 @@ struct State {
 enum Step {
     Fetch(usize),
     Leave { process: usize, fetch: usize },
-    Send { process: usize, commits: bool },
+    Send { process: usize, commits: bool, puts_off: bool },
     Execute { process: usize, sent: usize, is_handed_off: bool, notified: Option<usize> },
     Fail { process: usize, sent: usize },
     End { process: usize, sent: usize },
     Finish { process: usize, sent: usize },
     Notified { process: usize, hops: Hops },
     Forward { process: usize, to: Option<usize> },
+    Overdue(usize),
     Register(usize),
     Hear { process: usize, other: usize },
     AllHeard(usize),
@@ -158,10 +164,12 @@ enum Bug {
     GoneFetchKeepsNotification,
     /// Fetches of a failed transaction wait for the next change.
     NoPollAfterFailure,
+    /// A notification that is put off is never sent.
+    PutOffForgotten,
 }
 
 /// Each known bug, with the smallest model that shows it.
-const BUGS: [(Bug, &str); 7] = [
+const BUGS: [(Bug, &str); 8] = [
     (Bug::NoPollWhenHeard, "growing"),
     (Bug::LocalCommitIgnored, "alone"),
     (Bug::ChangeMissed, "alone"),
@@ -169,6 +177,7 @@ const BUGS: [(Bug, &str); 7] = [
     (Bug::NotForwardedWhenEmpty, "forwarding"),
     (Bug::GoneFetchKeepsNotification, "leaving"),
     (Bug::NoPollAfterFailure, "alone"),
+    (Bug::PutOffForgotten, "growing"),
 ];
 
 const NO_LOST_WAKE_UP: &str = "no wake-up is lost";
@@ -209,9 +218,13 @@ impl Model for Processes {
                 steps.push(Step::Fetch(process));
             }
             if own.sent.len() < 2 {
-                steps.push(Step::Send { process, commits: false });
+                steps.push(Step::Send { process, commits: false, puts_off: false });
                 if own.committed < role.commits.len() {
-                    steps.push(Step::Send { process, commits: true });
+                    steps.push(Step::Send { process, commits: true, puts_off: false });
+                    // A process puts a notification off that it would send.
+                    if !own.known.is_empty() {
+                        steps.push(Step::Send { process, commits: true, puts_off: true });
+                    }
                 }
             }
             if state.mishaps > 0 {
@@ -244,6 +257,9 @@ impl Model for Processes {
                 let eligible: Vec<_> = (0..self.roles.len()).filter(eligible).map(Some).collect();
                 let to = if eligible.is_empty() { vec![None] } else { eligible };
                 steps.extend(to.into_iter().map(|to| Step::Forward { process, to }));
+            }
+            if own.put_off {
+                steps.push(Step::Overdue(process));
             }
             // A step that changes nothing would cost a copy of the state.
             if own.asks_for_more_kinds() {
@@ -281,11 +297,11 @@ impl Model for Processes {
                 state.mishaps -= 1;
                 state.process(process).parked.fetches[fetch].caller.is_gone = true;
             }
-            Step::Send { process, commits } => {
+            Step::Send { process, commits, puts_off } => {
                 let own = state.process(process);
                 let brings = commits.then(|| self.roles[process].commits[own.committed]);
                 own.committed += usize::from(commits);
-                self.send(own, brings);
+                self.send(own, brings, puts_off);
             }
             Step::Execute { process, sent, is_handed_off, notified } => {
                 let transaction = &mut Arc::make_mut(&mut state.processes[process]).sent[sent];
@@ -313,6 +329,11 @@ impl Model for Processes {
                 let own = std::mem::take(&mut state.process(process).forward);
                 state.notifications.extend(to.map(|to| (to, own.hops.min(MOST_HOPS))));
             }
+            Step::Overdue(process) => {
+                let own = state.process(process);
+                own.put_off = false;
+                forward(own, Some(0));
+            }
             Step::Register(process) => self.register(&mut state, process),
             Step::Hear { process, other } => {
                 let is_registered = !state.processes[other].registered.is_empty();
@@ -322,7 +343,8 @@ impl Model for Processes {
             }
             Step::AllHeard(process) => {
                 // The pause before this poll outlasts transactions that were sent before their process heard of the registration.
-                let is_unnotified = |sent: &Sent| sent.answer.is_none() && sent.frees() && !sent.notifies;
+                let is_unnotified =
+                    |sent: &Sent| sent.answer.is_none() && sent.frees() && !sent.notifies && !sent.puts_off;
                 if last.processes.iter().flat_map(|other| &other.sent).any(is_unnotified) {
                     return None;
                 }
@@ -354,6 +376,9 @@ impl Model for Processes {
             }),
             Property::sometimes("a notification is forwarded", |_, state: &State| {
                 state.notifications.iter().any(|(_, hops)| *hops > 0)
+            }),
+            Property::sometimes("a notification is put off", |_, state: &State| {
+                state.processes.iter().any(|process| process.put_off)
             }),
             Property::sometimes("a change comes while a poll runs", |_, state: &State| {
                 let missed = |process: &Arc<Process>| {
@@ -420,7 +445,7 @@ impl Processes {
     }
 
     /// As `Scheduler::next_transaction`.
-    fn send(&self, process: &mut Process, brings: Option<Kind>) {
+    fn send(&self, process: &mut Process, brings: Option<Kind>, puts_off: bool) {
         const MOST: usize = 2;
         let hand_off = brings.filter(|_| process.parked.takes_hand_offs());
         let hand_off = hand_off.and_then(|kind| process.parked.take_tried(|ask| ask.0 == kind));
@@ -440,7 +465,8 @@ impl Processes {
             groups: poll.groups,
             brings,
             hand_off,
-            notifies: frees && !process.known.is_empty(),
+            notifies: frees && !process.known.is_empty() && !puts_off,
+            puts_off: frees && puts_off,
             answer: None,
         });
     }
@@ -450,6 +476,7 @@ impl Processes {
         let mut sent = process.sent.remove(sent);
         let frees = sent.frees();
         let Some(answer) = sent.answer.take() else { return };
+        process.put_off |= sent.puts_off && !self.has(Bug::PutOffForgotten);
         if frees && !self.has(Bug::LocalCommitIgnored) {
             process.parked.schedule_poll(Reason::LocalCommit, When::Now);
         }
@@ -548,6 +575,7 @@ impl State {
                 process.polls()
                     || !process.sent.is_empty()
                     || process.forward.queues.turns
+                    || process.put_off
                     || process.registers()
                     // A lane that is woken forwards it.
                     || process.parked.clone().unusable_after_drop().is_some()

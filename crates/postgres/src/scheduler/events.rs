@@ -3,7 +3,7 @@
 use super::{ASK_NEXT_DUE_EVERY, Scheduler};
 use crate::ask::{ActivityAsk, Ask, TurnAsk};
 use crate::leased::{ActivityFetch, LeaseSender, RawActivity, RawTurn, TurnFetch};
-use crate::notify::{Forward, Hops, Wants};
+use crate::notify::{Forward, Hops, PutOff, Wants};
 use crate::parked::{Caller, Fetch, GroupDone, Parked, Reason, When, due_in};
 use crate::queue::PerQueue;
 use std::time::Duration;
@@ -73,6 +73,34 @@ impl Scheduler {
     /// The notifications that the listener is to forward.
     pub(crate) fn take_forward(&mut self) -> Forward {
         std::mem::take(&mut self.forward)
+    }
+
+    /// The queues whose notification was put off and is due now. When the store is closed, all are due.
+    pub(crate) fn take_overdue(&mut self, now: Instant) -> PerQueue<bool> {
+        let is_closed = self.is_closed;
+        let is_due = |put_off: &mut PutOff| match is_closed {
+            true => std::mem::take(put_off).due_at().is_some(),
+            false => put_off.take_due(now),
+        };
+        PerQueue { turns: is_due(&mut self.put_off.turns), activities: is_due(&mut self.put_off.activities) }
+    }
+
+    /// When the next notification is due that was put off.
+    pub(crate) fn overdue_at(&self) -> Option<Instant> {
+        [self.put_off.turns.due_at(), self.put_off.activities.due_at()].into_iter().flatten().min()
+    }
+
+    /// A transaction has notified no other process of items of these queues, and may be committed. Another process is notified later,
+    /// if items wait then.
+    pub(crate) fn put_off(&mut self, queues: PerQueue<bool>, now: Instant) {
+        let was_due_at = self.overdue_at();
+        if queues.turns {
+            self.put_off.turns.on_item(now);
+        }
+        if queues.activities {
+            self.put_off.activities.on_item(now);
+        }
+        self.wake.listener |= self.overdue_at() != was_due_at;
     }
 
     /// The server has answered the polls of a transaction, or the transaction has failed.

@@ -2,9 +2,10 @@ use super::large::LARGE_BYTES;
 use super::*;
 use crate::ask::TurnAsk;
 use crate::leased::{RawTurn, TurnFetch};
+use crate::notify::PATIENCE as PATIENCE_OF_ITEMS;
 use crate::parked::{Fetch, GroupDone};
 use crate::reply::Reply;
-use crate::request::{Attempts, Lease, Message, ReadTexts, Renew};
+use crate::request::{Abandon, Attempts, Lease, Message, ReadTexts, Renew};
 use outlast_provider::OsEntropy;
 use outlast_provider_kit::MessageRow;
 use outlast_provider_kit::TurnAtFetch;
@@ -71,11 +72,11 @@ fn transaction_waits_for_more_requests_while_heavy_ones_are_in_the_lanes() {
 #[test]
 fn arrivals_are_sent_ahead_of_requests_of_lease_holders() {
     let mut scheduler = scheduler_with(1, 1);
-    let ahead = scheduler.next_arrivals(&OsEntropy).unwrap();
+    let ahead = scheduler.next_arrivals(Instant::now(), &OsEntropy).unwrap();
     assert_eq!((ahead.batch.messages.len(), ahead.batch.len(), ahead.load), (1, 1, 0));
     let notifies = Wants { queues: PerQueue::TURNS, watches: true };
     assert_eq!(ahead.notifies, notifies, "other processes are notified");
-    assert!(scheduler.next_arrivals(&OsEntropy).is_none(), "no more arrivals");
+    assert!(scheduler.next_arrivals(Instant::now(), &OsEntropy).is_none(), "no more arrivals");
     let rest = scheduler.next_transaction(Instant::now(), &OsEntropy).unwrap();
     assert_eq!((rest.batch.renewals.len(), rest.batch.len(), rest.load), (1, 1, 1));
     let all = scheduler_with(1, 1).next_transaction(Instant::now(), &OsEntropy).unwrap();
@@ -99,6 +100,55 @@ fn transaction_takes_at_most_the_bound_of_requests_and_holders_first() {
         assert_eq!(chosen, expected, "{holders} holders, {arrivals} arrivals, {lane:?}");
         assert_eq!(waiting.len() + batch.len(), holders + arrivals, "no request is lost");
     }
+}
+
+#[test]
+fn notification_is_put_off_only_while_this_process_takes_items_itself() {
+    let now = Instant::now();
+    let others = Wants { queues: PerQueue::BOTH, watches: false };
+    let notified = |others: Option<Wants>, fetches: bool, request: Request| {
+        let mut scheduler = Scheduler::new(LIMITS);
+        scheduler.on_listeners(others);
+        let (sender, caller) = oneshot::channel();
+        let ask = TurnAsk { lock_ms: 1, filter: None, bound: Default::default() };
+        if fetches {
+            scheduler.fetch_turn(Fetch { ask, parks: true, is_new: false, caller: sender });
+        }
+        scheduler.waiting.push(request);
+        let transaction = scheduler.next_transaction(now, &OsEntropy).unwrap();
+        drop(caller);
+        (transaction.notifies.queues.turns, transaction.puts_off.turns)
+    };
+    assert_eq!(notified(Some(others), false, message()), (true, false), "this process has no fetches");
+    assert_eq!(notified(Some(others), true, message()), (false, true), "its own fetch takes the turn");
+    assert_eq!(notified(None, true, message()), (true, false), "the others are not known");
+    assert_eq!(notified(Some(Wants::default()), true, message()), (false, false), "no other is idle");
+    let at_fetch =
+        TurnAtFetch { current_execution: 1, messages: 1, is_partial: false, instance: "i".to_string() };
+    let given_back = Request::Abandon(Abandon {
+        lease: Lease::Turn { secret: [0; 16], at_fetch },
+        delay_ms: None,
+        ignore_attempt: true,
+        note: None,
+        reply: Reply::new("abandon", oneshot::channel().0),
+        attempts: Attempts::default(),
+    });
+    assert_eq!(notified(Some(others), true, given_back), (true, false), "a turn that is given back");
+}
+
+#[test]
+fn notification_that_was_put_off_is_due_later_and_when_the_store_is_closed() {
+    let (now, after) = (Instant::now(), PATIENCE_OF_ITEMS + Duration::from_millis(1));
+    let mut scheduler = Scheduler::new(LIMITS);
+    scheduler.put_off(PerQueue::TURNS, now);
+    assert!(scheduler.take_wake().listener);
+    assert_eq!(scheduler.overdue_at(), Some(now + after));
+    assert_eq!(scheduler.take_overdue(now), PerQueue::default());
+    assert_eq!(scheduler.take_overdue(now + after), PerQueue::TURNS);
+    assert_eq!(scheduler.overdue_at(), None);
+    scheduler.put_off(PerQueue::TURNS, now);
+    scheduler.close();
+    assert_eq!(scheduler.take_overdue(now), PerQueue::TURNS, "no process tells of it later");
 }
 
 #[test]

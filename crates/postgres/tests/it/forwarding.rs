@@ -67,6 +67,68 @@ fn takes(store: &Arc<PostgresProvider>, owner: Option<&str>, tags: TagFilter) ->
     })
 }
 
+/// A process with a parked fetch that commits activities, and one with a parked fetch for activities without a tag.
+async fn committing_and_idle(
+    own: TagFilter,
+) -> (Arc<PostgresProvider>, JoinHandle<()>, Arc<PostgresProvider>) {
+    let config = deaf_to_time("put off");
+    let [here, there] = [open(&config).await, open(&config).await];
+    let own = takes(&here, None, own);
+    let both = format!(
+        "SELECT count(*) FILTER (WHERE activities) = 2 FROM {}.listeners",
+        config.schema_name.unwrap()
+    );
+    let idle = Arc::clone(&there);
+    // Fetches again as often as it is served.
+    spawn(async move { while takes(&idle, None, TagFilter::DefaultOnly).await.is_ok() {} });
+    until(&raw().await, &both).await;
+    quiet(|| there.stats().polls).await;
+    (here, own, there)
+}
+
+/// Waits until a process has taken an activity.
+async fn until_fetched(there: &PostgresProvider) {
+    let fetched = async {
+        while there.stats().fetched == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, fetched).await.expect("the notification was put off, not dropped");
+}
+
+#[tokio::test]
+async fn another_process_is_notified_of_an_activity_that_its_own_does_not_take() {
+    let (here, own, there) = committing_and_idle(TagFilter::tags(["gpu"])).await;
+    let before = there.stats().notifications;
+    here.enqueue_for_worker(activity("i", 1)).await.unwrap();
+    until_fetched(&there).await;
+    assert_eq!(there.stats().notifications, before + 1);
+    own.abort();
+}
+
+#[tokio::test]
+async fn a_process_that_closes_notifies_another_one_of_what_it_leaves() {
+    let (here, own, there) = committing_and_idle(TagFilter::tags(["gpu"])).await;
+    here.enqueue_for_worker(activity("i", 1)).await.unwrap();
+    own.abort();
+    drop((own.await, here));
+    until_fetched(&there).await;
+}
+
+#[tokio::test]
+async fn no_other_process_is_notified_of_activities_that_their_own_process_takes() {
+    let (here, mut own, there) = committing_and_idle(TagFilter::DefaultOnly).await;
+    let before = (there.stats().notifications, there.stats().polls);
+    for n in 1..=5 {
+        here.enqueue_for_worker(activity("i", n)).await.unwrap();
+        timeout(PATIENCE, own).await.expect("its own fetch takes it").unwrap();
+        own = takes(&here, None, TagFilter::DefaultOnly);
+        quiet(|| here.stats().polls).await;
+    }
+    assert_eq!((there.stats().notifications, there.stats().polls), before);
+    own.abort();
+}
+
 #[tokio::test]
 async fn notification_of_a_tagged_activity_is_forwarded() {
     let three = Three::new().await;
