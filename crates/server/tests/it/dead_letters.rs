@@ -104,7 +104,7 @@ async fn dead_letters_have_dialogs_and_groups_of_reasons() {
 #[tokio::test]
 async fn http_client_requeues_and_drops_dead_letters() {
     let server = server_with_dead_letters().await;
-    let client = server.client().with_token(&token(Scope::Admin));
+    let client = server.client().with_token(token(Scope::Admin));
     let page = client.dead_letter_page(None, 10).await.unwrap();
     assert_eq!(page, server.store.dead_letter_page(None, 10).await.unwrap());
     client.requeue_dead_letter(2, "the order exists now").await.unwrap();

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 // guide: steps
 /// Each step, and the categories whose validations all pass from this step on.
 const STEPS: &[(u32, &[&str])] = &[
-    (4, &["multi_execution"]),
+    (4, &["keyed", "multi_execution"]),
     (5, &["capability_filtering", "families", "message_order", "orphans", "warm_fetch"]),
     (6, &["batch_fetch", "instance_locking", "lock_expiration", "poison_message", "queue_semantics"]),
     (6, &["message_bound", "noted_failures", "tag_filtering"]),
@@ -16,7 +16,7 @@ const STEPS: &[(u32, &[&str])] = &[
     (8, &["bad_input", "eager_start", "fused_outcomes", "outcome", "race_replay", "run_ahead"]),
     (9, &["bulk_deletion", "cancellation", "dead_letters", "deletion", "kv_store", "listing"]),
     (9, &["holds", "management", "pending", "prune", "resets", "start_policy", "transfers", "traps"]),
-    (10, &["dropped_fetch", "leases", "long_polling", "waiting"]),
+    (10, &["dropped_fetch", "leases", "long_polling", "requeues", "waiting"]),
 ];
 // guide: end
 
