@@ -22,7 +22,8 @@ use std::path::PathBuf;
 #[command(
     after_help = "Exit status: 0 if it worked, 1 if it failed, 2 for a command line that is not understood, 3 if the \
                   instance does not exist or the checked program breaks instances, 4 for a timeout, 5 if the awaited \
-                  instance failed, 6 if the command was refused."
+                  instance failed, 6 if the command was refused, 7 if the store cannot be reached, is locked or was written by a \
+                  newer release."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -154,7 +155,7 @@ pub(crate) struct StressArgs {
     /// Run on a store that holds instances: existing instances that are ready are poisoned
     #[arg(long)]
     pub(crate) use_existing_data: bool,
-    /// Output format: a table, or one JSON document
+    /// Output format: a table, one JSON document, or one JSON object per line
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Format,
 }
@@ -165,6 +166,8 @@ pub(crate) enum Format {
     Table,
     /// One JSON document
     Json,
+    /// One JSON object per line: a list has a line for each of its elements
+    Jsonl,
 }
 
 #[cfg(test)]

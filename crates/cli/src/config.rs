@@ -30,7 +30,7 @@ enum ConfigCommand {
 
 #[derive(Debug, ClapArgs)]
 struct ShowArgs {
-    /// Output format: a table, or one JSON document
+    /// Output format: a table, one JSON document, or one JSON object per line
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }

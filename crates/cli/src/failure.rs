@@ -23,6 +23,8 @@ const TIMEOUT: u8 = 4;
 const INSTANCE_FAILED: u8 = 5;
 /// The exit status of a command that was refused, and changed nothing.
 const REFUSED: u8 = 6;
+/// The exit status for a store that cannot be reached, is locked, or was written by a newer release.
+const UNAVAILABLE: u8 = 7;
 /// The exit status that shells report for a program that was stopped by Ctrl-C.
 const STOPPED: u8 = 130;
 
@@ -55,6 +57,11 @@ impl Failure {
     /// The command was refused, and changed nothing.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), code: REFUSED }
+    }
+
+    /// The store cannot be reached, is locked, or was written by a newer release: the same command may work later or elsewhere.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self { message: Some(message.into()), code: UNAVAILABLE }
     }
 
     /// The checked program breaks instances, which the report shows.
@@ -100,13 +107,29 @@ impl From<io::Error> for Failure {
 
 impl From<outlast::client::ClientError> for Failure {
     fn from(error: outlast::client::ClientError) -> Self {
-        Self::new(error.to_string())
+        match &error {
+            outlast::client::ClientError::Provider(failed) if failed.is_retryable() => {
+                Self::unavailable(error.to_string())
+            }
+            _ => Self::new(error.to_string()),
+        }
     }
 }
 
 impl From<outlast::providers::ProviderError> for Failure {
     fn from(error: outlast::providers::ProviderError) -> Self {
-        Self::new(error.to_string())
+        match error.is_retryable() {
+            true => Self::unavailable(error.to_string()),
+            false => Self::new(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Failure {
+    /// The exit status.
+    pub(crate) fn code(&self) -> u8 {
+        self.code
     }
 }
 

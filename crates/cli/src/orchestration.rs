@@ -2,7 +2,7 @@
 
 use crate::args::Format;
 use crate::failure::Failure;
-use crate::output::{plain, print, table};
+use crate::output::{plain, print, print_list, table};
 use crate::store::{self, Intent, StoreArgs};
 use clap::{Args as ClapArgs, Subcommand};
 use outlast::lens::moment;
@@ -39,7 +39,7 @@ enum OrchestrationCommand {
 struct Common {
     #[command(flatten)]
     store: StoreArgs,
-    /// Output format: a table, or one JSON document
+    /// Output format: a table, one JSON document, or one JSON object per line
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
@@ -109,7 +109,7 @@ async fn list(args: ListArgs) -> Result<(), Failure> {
     let client = store::open(&args.common.store.place()?, Intent::Read).await?;
     let paused = client.paused_orchestrations().await?.unwrap_or_default();
     let paused = Paused { orchestrations: paused.into_iter().map(Listed::from).collect() };
-    print(args.common.output, &paused, Paused::text)
+    print_list(args.common.output, &paused, &paused.orchestrations, None, Paused::text)
 }
 
 #[derive(Serialize)]

@@ -16,7 +16,34 @@ pub(crate) fn print<T: Serialize>(
         Format::Json => {
             serde_json::to_string_pretty(value).map_err(|error| Failure::new(error.to_string()))? + "\n"
         }
+        Format::Jsonl => line(value)?,
     };
+    write(&text)
+}
+
+/// Prints a list. As lines of JSON it is one line for each element, and a last line with the mark of the next page if there is one.
+pub(crate) fn print_list<T: Serialize, E: Serialize>(
+    format: Format,
+    value: &T,
+    elements: &[E],
+    next: Option<&str>,
+    text: impl FnOnce(&T) -> String,
+) -> Result<(), Failure> {
+    if format != Format::Jsonl {
+        return print(format, value, text);
+    }
+    let mut lines = elements.iter().map(line).collect::<Result<String, Failure>>()?;
+    if let Some(next) = next {
+        lines += &line(&serde_json::json!({ "next": next }))?;
+    }
+    write(&lines)
+}
+
+fn line(value: &impl Serialize) -> Result<String, Failure> {
+    Ok(serde_json::to_string(value).map_err(|error| Failure::new(error.to_string()))? + "\n")
+}
+
+fn write(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)

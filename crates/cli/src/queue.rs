@@ -26,7 +26,7 @@ enum QueueCommand {
 struct DepthsArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// Output format: a table, or one JSON document
+    /// Output format: a table, one JSON document, or one JSON object per line
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }

@@ -54,7 +54,7 @@ pub(crate) struct CheckArgs {
     /// How long the program may take until it answers: 90s, 15m
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     patience: Duration,
-    /// Output format: a table, or one JSON document
+    /// Output format: a table, one JSON document, or one JSON object per line
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     /// Arguments of the program

@@ -53,7 +53,7 @@ pub(crate) struct DoctorArgs {
     /// The option `max_attempts` of the runtimes: the most deliveries of a message
     #[arg(long, value_name = "N", default_value_t = RuntimeOptions::default().max_attempts)]
     max_attempts: u32,
-    /// Output format: a table, or one JSON document
+    /// Output format: a table, one JSON document, or one JSON object per line
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }

@@ -20,7 +20,7 @@ pub(crate) struct InstanceArgs {
 pub(crate) struct Common {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Output format: a table, or one JSON document
+    /// Output format: a table, one JSON document, or one JSON object per line
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Format,
 }

@@ -3,7 +3,7 @@
 use super::args::HistoryArgs;
 use super::execution;
 use crate::failure::Failure;
-use crate::output::{plain, print, table};
+use crate::output::{plain, print_list, table};
 use crate::store::{self, Intent};
 use outlast::lens::{is_without_payload, moment};
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub(super) async fn run(args: HistoryArgs) -> Result<(), Failure> {
     let (execution, events) = execution(&client, &place, &args.instance, args.execution).await?;
     let events = events.iter().map(|event| visible(event, args.payloads)).collect::<Result<_, _>>()?;
     let history = History { instance: args.instance, execution, events };
-    print(args.common.output, &history, History::text)
+    print_list(args.common.output, &history, &history.events, None, History::text)
 }
 
 /// The event as JSON, with payloads only on request.

@@ -2,7 +2,7 @@
 
 use super::args::{ListArgs, Status};
 use crate::failure::Failure;
-use crate::output::{plain, print, table};
+use crate::output::{plain, print_list, table};
 use crate::store::{self, Intent};
 use outlast::client::Client;
 use outlast::lens::moment;
@@ -18,7 +18,7 @@ pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
     let client = store::open(&args.common.store.place()?, Intent::Read).await?;
     if args.held {
         let page = HeldPage::read(&client, args.after.as_deref(), args.limit).await?;
-        return print(args.common.output, &page, HeldPage::text);
+        return print_list(args.common.output, &page, &page.held, page.next.as_deref(), HeldPage::text);
     }
     let query = InstanceQuery {
         status: args.status.filter(|status| *status != Status::Unknown).map(|s| s.stored().to_string()),
@@ -34,7 +34,7 @@ pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
         updated_until: args.idle_for.map(|idle| SystemClock.now_ms().saturating_sub(saturating_ms(idle))),
     };
     let page = Page::from(selected(&client, query, &selection).await?);
-    print(args.common.output, &page, Page::text)
+    print_list(args.common.output, &page, &page.instances, page.next.as_deref(), Page::text)
 }
 
 /// Conditions that the stores do not support. The command checks them.

@@ -67,7 +67,7 @@ struct DuroxideArgs {
     /// The reason, which is stored in the audit
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
-    /// Output format: a table, or one JSON document
+    /// Output format: a table, one JSON document, or one JSON object per line
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }

@@ -151,7 +151,7 @@ fn open_file(place: &Place) -> Result<Source, Failure> {
 
 async fn open_database(place: &Place) -> Result<Source, Failure> {
     let reader = PostgresReader::begin(postgres::config(place)?.pool_size(2).listen(false)).await;
-    let reader = reader.map_err(|error| Failure::new(error.to_string()))?;
+    let reader = reader.map_err(|error| postgres::failure(&error))?;
     let source = Source::Postgres(Box::new(reader));
     let there = source.rows(include_str!("sql/postgres_is_there.sql"), &[]).await?;
     let is_there = there.first().and_then(|row| row.first()).is_some_and(Option::is_some);

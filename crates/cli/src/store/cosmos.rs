@@ -30,7 +30,7 @@ pub(crate) async fn connect(
     let opened = tokio::time::timeout(CONNECT_TIMEOUT, CosmosDBProvider::open(config, options)).await;
     match opened {
         Ok(opened) => opened.map_err(|error| Failure::new(format!("the Cosmos DB store: {error}"))),
-        Err(_) => Err(Failure::new(format!(
+        Err(_) => Err(Failure::unavailable(format!(
             "the Cosmos DB account at {endpoint} could not be opened within {} s: check the host in --store or \
              COSMOS_ENDPOINT, and the network",
             CONNECT_TIMEOUT.as_secs()

@@ -2,8 +2,8 @@
 
 use super::{Intent, Place, password};
 use crate::failure::Failure;
-use outlast::providers::Provider;
-use outlast::providers::postgres::{MigrationPolicy, PostgresProvider, ProviderConfig};
+use outlast::providers::postgres::{MigrationPolicy, PostgresError, PostgresProvider, ProviderConfig};
+use outlast::providers::{MigrationRefusal, Provider};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,5 +32,16 @@ pub(crate) fn config(place: &Place) -> Result<ProviderConfig, Failure> {
 }
 
 pub(crate) async fn connect(config: ProviderConfig) -> Result<PostgresProvider, Failure> {
-    PostgresProvider::new_with_config(config).await.map_err(|error| Failure::new(error.to_string()))
+    PostgresProvider::new_with_config(config).await.map_err(|error| failure(&error))
+}
+
+/// A server that cannot be reached, and a schema of a newer release, are told apart from other errors.
+pub(crate) fn failure(error: &PostgresError) -> Failure {
+    match error {
+        PostgresError::Schema { refusal: MigrationRefusal::Newer { .. }, .. } => {
+            Failure::unavailable(error.to_string())
+        }
+        _ if error.is_retryable() => Failure::unavailable(error.to_string()),
+        _ => Failure::new(error.to_string()),
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::{Intent, Place, StoreUrl};
 use crate::failure::Failure;
-use outlast::providers::Provider;
 use outlast::providers::sqlite::{SqliteError, SqliteProvider};
+use outlast::providers::{MigrationRefusal, Provider};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,12 +21,20 @@ pub(crate) async fn open_file(place: &Place, intent: Intent) -> Result<SqlitePro
         Intent::Write => "rw",
         Intent::Create => "rwc",
     };
-    SqliteProvider::new(&with_mode(&place.url, mode)?, None).await.map_err(|error| match error {
+    SqliteProvider::new(&with_mode(&place.url, mode)?, None).await.map_err(|error| failure(&error))
+}
+
+/// A locked file, and one of a newer release, are told apart from other errors.
+fn failure(error: &SqliteError) -> Failure {
+    match error {
         SqliteError::CannotOpen { path, .. } if !path.exists() => {
             Failure::new(format!("there is no store at '{}': check the path after --store", path.display()))
         }
+        SqliteError::Busy { .. } | SqliteError::Schema { refusal: MigrationRefusal::Newer { .. }, .. } => {
+            Failure::unavailable(error.to_string())
+        }
         other => Failure::new(other.to_string()),
-    })
+    }
 }
 
 /// The file that a URL or path of the user names.
@@ -61,6 +69,8 @@ pub(crate) fn with_mode(url: &StoreUrl, mode: &str) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use outlast::client::ClientError;
+    use outlast::providers::ProviderError;
 
     fn url(text: &str) -> StoreUrl {
         StoreUrl::from(text.to_string())
@@ -77,6 +87,18 @@ mod tests {
             assert_eq!(with_mode(&url(store), "ro").unwrap(), expected);
         }
         assert_eq!(with_mode(&url("a.db"), "rw").unwrap(), "sqlite://a.db?mode=rw");
+    }
+
+    #[test]
+    fn locked_stores_have_exit_status_7_when_opened_and_when_used() {
+        let busy = SqliteError::Busy { details: "locked".to_string() };
+        assert_eq!(failure(&busy).code(), 7);
+        let retryable = ProviderError::retryable("op", "the store is busy");
+        assert_eq!(Failure::from(retryable.clone()).code(), 7);
+        assert_eq!(Failure::from(ClientError::Provider(retryable)).code(), 7);
+        let damaged = SqliteError::Damaged { details: "a page".to_string() };
+        assert_eq!(failure(&damaged).code(), 1);
+        assert_eq!(Failure::from(ProviderError::permanent("op", "no")).code(), 1);
     }
 
     #[test]

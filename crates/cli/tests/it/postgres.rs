@@ -135,8 +135,10 @@ mod needs_postgres {
         ] {
             execute(&change.replace("{}", &schema)).await;
             for args in [&["list"][..], &["cancel", "x"]] {
-                let error = ask(&url, &schema, args).failed();
-                assert!(error.contains(part), "{error}");
+                let refused = ask(&url, &schema, args);
+                // A store of a newer release has an exit status of its own.
+                let code = if part.contains("newer") { 7 } else { 1 };
+                assert!(refused.code == Some(code) && refused.err.contains(part), "{refused:?}");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Selection of the store and of instances.
 
 use crate::program::Program;
-use crate::support::{outlast, run, said};
+use crate::support::{damage, outlast, run, said};
 use outlast::providers::sqlite::{SqliteOptions, SqliteProvider};
 use outlast::providers::{Clock, SystemClock};
 use std::path::Path;
@@ -74,4 +74,49 @@ async fn the_option_for_the_store_overrides_the_environment() {
     let error = list("/nowhere/else.db", &[]).failed();
     assert!(error.contains("there is no store at '/nowhere/else.db'"), "{error}");
     assert_eq!(list("", &[]).code, Some(2), "an empty variable names nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_as_json_lines_have_one_object_per_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("jobs.db");
+    Program::start(&path).await.fill_and_stop().await;
+    let lines = |args: &[&str]| -> Vec<serde_json::Value> {
+        let said = run(args.iter().chain(&["-o", "jsonl", "--store", path.to_str().unwrap()])).fine();
+        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let page = lines(&["instance", "list", "--limit", "2"]);
+    assert_eq!(page.len(), 3, "two instances and the mark: {page:?}");
+    assert_eq!(page[0]["instance"], "parked-1");
+    let rest = lines(&["instance", "list", "--after", page[2]["next"].as_str().unwrap()]);
+    assert_eq!(rest.len(), 4, "the last page has no mark: {rest:?}");
+    assert_eq!(lines(&["instance", "list", "--name", "Nobody"]).len(), 0);
+    let events = lines(&["instance", "history", "hello-1"]);
+    let numbers: Vec<_> = events.iter().map(|event| event["event_id"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    let shown = lines(&["instance", "show", "hello-1"]);
+    assert_eq!((shown.len(), &shown[0]["status"]), (1, &"Completed".into()), "one value is one line");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stores_that_are_newer_or_unreachable_have_exit_status_7() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("jobs.db");
+    let store = path.to_str().unwrap();
+    drop(SqliteProvider::new(&format!("sqlite:{store}"), None).await.unwrap());
+    let empty = run(["instance", "list", "--store", store]);
+    assert_eq!((empty.code, empty.out.as_str()), (Some(0), "No instance matches.\n"));
+    let missing = run(["instance", "list", "--store", "/nowhere/at/all.db"]);
+    assert_eq!(missing.code, Some(1), "{missing:?}");
+
+    damage(&path, "INSERT INTO outlast_migrations VALUES (99, 'later', 'x', 0)");
+    for args in [&["instance", "list"][..], &["instance", "cancel", "x"], &["queue", "depths"]] {
+        let newer = run(args.iter().chain(&["--store", store]));
+        assert_eq!((newer.code, newer.out.as_str()), (Some(7), ""), "{newer:?}");
+        assert!(newer.err.contains("use a newer release"), "{newer:?}");
+    }
+    // Nothing listens on this port of the loopback.
+    let away = run(["instance", "list", "--store", "postgres://me@127.0.0.1:1/db?sslmode=disable"]);
+    assert_eq!(away.code, Some(7), "{away:?}");
+    assert!(away.err.contains("no connection to the server"), "{away:?}");
 }
