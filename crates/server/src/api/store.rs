@@ -5,7 +5,7 @@ use crate::access::Caller;
 use crate::app::Shared;
 use crate::extract::Params;
 use crate::problem::Problem;
-use crate::view::{self, AuditPage, DeadLetters, Queues, System};
+use crate::view::{self, AuditPage, DeadLetters, Queues, Series, System};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -22,6 +22,10 @@ pub(super) async fn queues(State(app): State<Shared>) -> Result<Json<Queues>, Pr
 
 pub(super) async fn system(State(app): State<Shared>) -> Result<Json<System>, Problem> {
     view::system(&app).await.map(Json)
+}
+
+pub(super) async fn series(State(app): State<Shared>) -> Result<Json<Series>, Problem> {
+    view::series(&app).await.map(Json)
 }
 
 #[derive(Deserialize)]
