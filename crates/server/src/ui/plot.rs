@@ -55,7 +55,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The path of an area: a step per sample, each as wide as the time until the next one.
+/// The path of an area under the line through all samples.
 fn area(points: &[(u64, f64)], most: f64) -> String {
     let (first, last) = match points {
         [first, .., last] => (first.0, last.0),
@@ -66,7 +66,7 @@ fn area(points: &[(u64, f64)], most: f64) -> String {
     for (at_ms, value) in points {
         let (x, y) = ((at_ms - first) as f64 * scale, HEIGHT - (HEIGHT - 4.0) * value / most);
         // Writing to a String cannot fail.
-        let _ = write!(path, "H{x:.1}V{y:.1}");
+        let _ = write!(path, "L{x:.1} {y:.1}");
     }
     path + &format!("H{WIDTH}V{HEIGHT}Z")
 }
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(plots(&[sample(0, 1, 1)]).len(), 0);
         let plots = plots(&[sample(0, 2, 10), sample(5_000, 8, 20), sample(10_000, 4, 13)]);
         assert_eq!((plots[0].now.as_str(), plots[0].most.as_str()), ("4", "8"));
-        assert_eq!(plots[0].path, "M0 80H0.0V61.0H300.0V4.0H600.0V42.0H600V80Z");
+        assert_eq!(plots[0].path, "M0 80L0.0 61.0L300.0 4.0L600.0 42.0H600V80Z");
         assert_eq!(
             (plots[1].now.as_str(), plots[1].most.as_str()),
             ("0", "2"),
