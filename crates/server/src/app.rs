@@ -6,6 +6,7 @@ use crate::kept::Kept;
 use crate::metrics::{Figures, Requests};
 use crate::options::Options;
 use crate::problem::{Code, Problem};
+use crate::view::Samples;
 use outlast::Client;
 use outlast::providers::SystemMetrics;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub(crate) struct App {
     totals: Kept<SystemMetrics>,
     pub(crate) figures: Kept<Figures>,
     pub(crate) marks: Kept<StoreMarks>,
+    pub(crate) samples: Samples,
     /// The requests so far.
     pub(crate) seen: Requests,
 }
@@ -47,6 +49,7 @@ impl App {
             totals: Kept::default(),
             figures: Kept::default(),
             marks: Kept::default(),
+            samples: Samples::default(),
             seen: Requests::default(),
             options,
         })

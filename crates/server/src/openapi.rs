@@ -22,6 +22,7 @@ use utoipa::OpenApi;
     view::InstancePage,
     view::Pending,
     view::Queues,
+    view::Series,
     view::StateView,
     view::StoredEvents,
     view::System,

@@ -69,6 +69,13 @@ pub(crate) fn add(routes: Routes) -> Routes {
         )
         .api(
             Method::GET,
+            "/series",
+            Some(Scope::Read),
+            read("Samples of the figures of the store, oldest first, and one of now", "Series"),
+            store::series,
+        )
+        .api(
+            Method::GET,
             "/audit",
             Some(Scope::Read),
             About {

@@ -3,7 +3,7 @@
 use crate::app::Shared;
 use crate::extract::Params;
 use crate::problem::Problem;
-use crate::view::{self, AuditPage, Queues, System};
+use crate::view::{self, AuditPage, Queues, Series, System};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -20,6 +20,10 @@ pub(super) async fn queues(State(app): State<Shared>) -> Result<Json<Queues>, Pr
 
 pub(super) async fn system(State(app): State<Shared>) -> Result<Json<System>, Problem> {
     view::system(&app).await.map(Json)
+}
+
+pub(super) async fn series(State(app): State<Shared>) -> Result<Json<Series>, Problem> {
+    view::series(&app).await.map(Json)
 }
 
 #[derive(Deserialize)]

@@ -6,6 +6,7 @@ mod chart;
 mod instance;
 mod list;
 mod login;
+mod plot;
 mod store;
 
 use crate::access::{Caller, Scope, cookie};

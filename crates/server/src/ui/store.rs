@@ -1,5 +1,6 @@
 //! The pages of the whole store: queues, dead letters, audit, system.
 
+use super::plot::{Plot, plots};
 use super::{Frame, Moment, html};
 use crate::access::Caller;
 use crate::api::Asked;
@@ -100,6 +101,10 @@ struct SystemPage {
     frame: Frame,
     system: System,
     as_of: Moment,
+    plots: Vec<Plot>,
+    /// The times of the first and the last sample.
+    from: Moment,
+    to: Moment,
 }
 
 pub(super) async fn system(
@@ -108,7 +113,10 @@ pub(super) async fn system(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let system = view::system(&app).await?;
+    let samples = view::series(&app).await?.items;
+    let time = |sample: Option<&view::Sample>| Moment::of(sample.map_or(0, |sample| sample.at_ms));
+    let (plots, from, to) = (plots(&samples), time(samples.first()), time(samples.last()));
     let as_of = Moment::of(system.instances.as_of_ms);
     let frame = Frame::new(&app, &caller, &headers, "system", "System").live("system");
-    Ok(html(StatusCode::OK, &SystemPage { frame, system, as_of }))
+    Ok(html(StatusCode::OK, &SystemPage { frame, system, as_of, plots, from, to }))
 }

@@ -4,6 +4,7 @@ mod events;
 mod history;
 mod instance;
 mod pending;
+mod series;
 mod state;
 mod store;
 mod time;
@@ -15,6 +16,7 @@ pub(crate) use events::{EventPage, EventQuery, StoredEvents, events, payloads, s
 pub(crate) use history::{History, execution, history, info};
 pub(crate) use instance::{Detail, Instance, InstancePage, ListQuery, detail, list};
 pub(crate) use pending::{Pending, pending};
+pub(crate) use series::{Sample, Samples, Series, series};
 pub(crate) use state::{StateView, state};
 pub(crate) use store::{
     AuditPage, Counts, DeadLetterView, DeadLetters, Queues, System, audit, counts, dead_letter, dead_letters,

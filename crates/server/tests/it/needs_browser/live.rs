@@ -73,3 +73,24 @@ async fn seven_tabs_stay_live_with_one_stream() {
     }
     shop.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plots_of_the_system_grow_while_the_page_is_open() {
+    let shop = Shop::open(options()).await;
+    shop.store.start_orchestration("order-1", "Order", r#"{"items":["lamp"]}"#).await.unwrap();
+    shop.store.wait_for_kv_value("order-1", "paid", PATIENCE).await.unwrap();
+    let tab = open().await;
+    tab.go(&shop.at("/system")).await;
+    tab.until_text("Plots appear with the second sample").await;
+    tab.run(MARK, &[]).await;
+    tab.until("document.querySelectorAll('.plots svg').length === 4").await;
+    tab.until_text("running instances 1").await;
+    for number in 2..=4 {
+        shop.store.start_orchestration(format!("order-{number}"), "Order", "{}").await.unwrap();
+    }
+    tab.until_text("running instances 4").await;
+    assert_eq!(tab.run("return window.isTheSame", &[]).await, true, "no reload");
+    tab.check("plots").await;
+    tab.shot("system-plots").await;
+    shop.stop().await;
+}
