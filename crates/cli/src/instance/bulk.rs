@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::output::{plain, print};
 use crate::store::{self, Intent};
 use outlast::client::Client;
+use outlast::lens::counted;
 use outlast::providers::InstanceQuery;
 use outlast::runtime::OrchestrationStatus;
 use serde::Serialize;
@@ -65,10 +66,12 @@ fn confirm(bulk: &BulkArgs, found: usize) -> Result<(), Failure> {
     match bulk.expect {
         Some(expected) if bulk.yes && expected == found => Ok(()),
         Some(expected) if bulk.yes => Err(Failure::refused(format!(
-            "{found} instances match, and --expect names {expected}: nothing was changed; look again with --dry-run"
+            "{}, and --expect names {expected}: nothing was changed; look again with --dry-run",
+            match_text(found, "instance")
         ))),
         _ => Err(Failure::refused(format!(
-            "{found} instances match: nothing was changed; `--yes --expect {found}` cancels them, --dry-run shows them"
+            "{}: nothing was changed; `--yes --expect {found}` cancels, --dry-run shows",
+            match_text(found, "instance")
         ))),
     }
 }
@@ -86,8 +89,9 @@ impl Done {
     fn text(&self) -> String {
         if !self.dry_run {
             return format!(
-                "Asked {} instances to stop; {} had ended before. They fail at their next turn, in a process that runs them.\n",
-                self.cancel_requested, self.ended_before
+                "Asked {} to stop; {} had ended before. The next turn fails the instance, in a process that runs it.\n",
+                counted(self.cancel_requested, "instance"),
+                self.ended_before
             );
         }
         let samples: String = self.samples.iter().map(|id| format!("  {}\n", plain(id))).collect();
@@ -95,6 +99,13 @@ impl Done {
             0 => String::new(),
             more => format!("  and {more} more\n"),
         };
-        format!("{} running instances match. Nothing was changed.\n{samples}{more}", self.matching)
+        let matching = match_text(self.matching, "running instance");
+        format!("{matching}. Nothing was changed.\n{samples}{more}")
     }
+}
+
+/// `1 instance matches`, `2 instances match`.
+fn match_text(count: usize, noun: &str) -> String {
+    let verb = if count == 1 { "matches" } else { "match" };
+    format!("{} {verb}", counted(count, noun))
 }
