@@ -63,6 +63,9 @@ impl<E: Failure> CallError<E> {
             ErrorDetails::Application { kind: AppErrorKind::Panicked, message, .. } => {
                 Self::Panicked(message)
             }
+            ErrorDetails::Application { .. } if details.is_refusal() => {
+                Self::Other(details.display_message())
+            }
             ErrorDetails::Application { message, .. } => failure::read(message, callee, codec),
             other => Self::Other(other.display_message()),
         }

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | a request arrives | the grace period begins | the grace period begins |
 //! | then | the body ends at its `.await`, unless it is in [`Durable::shielded`](crate::Durable::shielded): its activities and children are told | the body goes on, and `ctx.cancelled()` resolves |
+//! | then | the children end, as their own `on_cancel` says; at most half of the grace period | |
 //! | then | the steps of every [`Undo`](crate::Undo) run, the newest first | the body returns, or calls `ctx.end_cancelled()` |
 //! | end | cancelled with the reason of the request; failed if a step failed | as the body decides |
 //! | the grace period is over | cancelled; the reason says so | the same |
@@ -187,8 +188,9 @@ pub(crate) async fn run<T>(
             }
         }
         let steps = registry.take_all();
-        // The commit that schedules the first step tells the activities and children that the body waits for.
+        // The commit of this turn tells the activities and children that the body waits for.
         body = None;
+        children_end(ctx, on_cancel.grace / 2, site).await;
         match undo::run(ctx, steps).await {
             Ok(()) => {
                 layer::end_cancelled(ctx, reason.clone());
@@ -213,6 +215,20 @@ pub(crate) async fn run<T>(
         Poll::Pending
     })
     .await
+}
+
+/// Waits until the children that the body had have ended: a child is undone before its parent. The wait is limited, so that a child
+/// that does not answer leaves time for the steps of the parent.
+async fn children_end(ctx: &OrchestrationContext, limit: Duration, site: Site) {
+    if !layer::has_dropped_children(ctx) {
+        return;
+    }
+    let (mut limit, mut ended) = (pin!(layer::timer(ctx, limit, site)), pin!(layer::dropped_children(ctx)));
+    std::future::poll_fn(|cx| match ended.as_mut().poll(cx) {
+        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Pending => limit.as_mut().poll(cx),
+    })
+    .await;
 }
 
 fn not_undone(reason: &str, failed: &UndoFailed) -> String {

@@ -13,8 +13,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// An error for functions that do not need an error type of their own: `?` converts every `std::error::Error` into it. It keeps the
 /// texts of the causes, and it can be stored.
 ///
-/// `{}` shows the message, `{:#}` the message with its causes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// `{}` shows the message, `{:#}` the message with its causes. `{:?}`, which `unwrap` and a `main` that returns an error print, shows
+/// the message, the marks for retries, and each cause in a line; `{:#?}` shows all fields.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
     message: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -66,6 +67,30 @@ impl Error {
     /// The messages of the causes, outermost first.
     pub fn chain(&self) -> &[String] {
         &self.chain
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            let mut fields = f.debug_struct("Error");
+            fields.field("message", &self.message).field("chain", &self.chain).field("kind", &self.kind);
+            return fields
+                .field("permanent", &self.permanent)
+                .field("retry_after_ms", &self.retry_after_ms)
+                .finish();
+        }
+        f.write_str(&self.message)?;
+        if self.permanent {
+            f.write_str(" (permanent)")?;
+        }
+        if let Some(wait) = self.retry_after() {
+            write!(f, " (retry after {wait:?})")?;
+        }
+        if !self.chain.is_empty() {
+            f.write_str("\n\nCaused by:")?;
+        }
+        self.chain.iter().try_for_each(|cause| write!(f, "\n    {cause}"))
     }
 }
 
@@ -143,6 +168,14 @@ mod tests {
         assert_eq!(error.to_string(), "reading the order");
         assert_eq!(format!("{error:#}"), "reading the order: invalid digit found in string");
         assert!(error.is_permanent() && error.kind().ends_with("ParseIntError"), "{error:?}");
+        assert_eq!(
+            format!("{error:?}"),
+            "reading the order (permanent)\n\nCaused by:\n    invalid digit found in string"
+        );
+        assert_eq!(
+            format!("{:?}", Error::new("a").with_retry_after(Duration::from_secs(5))),
+            "a (retry after 5s)"
+        );
         let stored: Error = serde_json::from_str(&serde_json::to_string(&error).unwrap()).unwrap();
         assert_eq!(stored, error);
     }

@@ -4,7 +4,7 @@ use outlast_runtime::{AlreadyExists, ClientError};
 use std::fmt;
 
 /// A start, a message or a read that did not reach its instance.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum InstanceError {
     /// An instance with the id of the start existed already.
@@ -39,6 +39,21 @@ pub enum InstanceError {
     Client(ClientError),
 }
 
+/// The sentence, because `unwrap` and a `main` that returns an error print this text.
+impl fmt::Debug for InstanceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let variant = match self {
+            Self::AlreadyExists(_) => "AlreadyExists",
+            Self::NotFound { .. } => "NotFound",
+            Self::Ended { .. } => "Ended",
+            Self::TimedOut { .. } => "TimedOut",
+            Self::Value { .. } => "Value",
+            Self::Client(_) => "Client",
+        };
+        f.debug_tuple(variant).field(&self.to_string()).finish()
+    }
+}
+
 impl fmt::Display for InstanceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -70,5 +85,31 @@ impl From<ClientError> for InstanceError {
 impl From<AlreadyExists> for InstanceError {
     fn from(error: AlreadyExists) -> Self {
         Self::AlreadyExists(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_debug_text_of_an_error_contains_its_sentence() {
+        let instance = || "o-1".to_string();
+        let not_found = InstanceError::NotFound { instance: instance() };
+        assert_eq!(
+            format!("{not_found:?}"),
+            "NotFound(\"instance 'o-1' does not exist: was it started under this id, in this store?\")"
+        );
+        for error in [
+            not_found,
+            InstanceError::Ended { instance: instance(), status: "Failed" },
+            InstanceError::TimedOut { instance: instance(), known: "no answer".into() },
+            InstanceError::Value { instance: instance(), problem: "not JSON".into() },
+            InstanceError::Client(ClientError::InstanceStillRunning { instance_id: instance() }),
+        ] {
+            assert!(format!("{error:?}").contains(&error.to_string()), "{error:?}");
+        }
+        let client = ClientError::InstanceNotFound { instance_id: instance() };
+        assert_eq!(format!("{client:?}"), "InstanceNotFound(\"Instance o-1 not found\")");
     }
 }

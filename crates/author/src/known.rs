@@ -2,7 +2,7 @@
 
 use crate::instance_error::InstanceError;
 use outlast_provider::{PendingWork, QueuedItem};
-use outlast_runtime::lens::{self, Operation, TurnState, Wait};
+use outlast_runtime::lens::{self, Operation, TurnState, Wait, times};
 use outlast_runtime::{Client, ClientError, OrchestrationStatus};
 use std::time::Duration;
 
@@ -105,8 +105,8 @@ fn start(pending: &PendingWork, orchestration: &str) -> String {
         (Some(_), ..) => "its first turn runs".to_string(),
         (None, 0, 1..) => format!("its start is delayed for another {}", span(left)),
         (None, deliveries, _) => format!(
-            "its start was delivered {deliveries} times, and no process has run it: does a running process register \
-             '{orchestration}'?"
+            "its start was delivered {}, and no process has run it: does a running process register '{orchestration}'?",
+            times(deliveries)
         ),
     }
 }
@@ -117,15 +117,18 @@ fn running(waits: &[Wait], pending: Option<&PendingWork>, orchestration: &str) -
         && let TurnState::Due { messages, since_ms, deliveries } = lens::turn_state(pending)
     {
         return format!(
-            "{messages} messages wait for its next turn since {}, delivered {deliveries} times: does a running process \
-             register '{orchestration}' in the version of this instance?",
-            span(pending.now_ms.saturating_sub(since_ms))
+            "{} for its next turn since {}, delivered {}: does a running process register '{orchestration}' in the version \
+             of this instance?",
+            if messages == 1 { "1 message waits".to_string() } else { format!("{messages} messages wait") },
+            span(pending.now_ms.saturating_sub(since_ms)),
+            times(deliveries)
         );
     }
     if let Some((deliveries, left)) = pending.and_then(given_back) {
         return format!(
-            "its next turn was delivered {deliveries} times and given back, and is delivered again in {}: does a running \
-             process register '{orchestration}' in the version of this instance?",
+            "its next turn was delivered {} and given back, and is delivered again in {}: does a running process register \
+             '{orchestration}' in the version of this instance?",
+            times(deliveries),
             span(left)
         );
     }

@@ -25,15 +25,21 @@ use std::sync::Arc;
 /// #[outlast::orchestration]
 /// async fn fulfil(ctx: OrchestrationContext, order: String) -> outlast::Result<String> {
 ///     let mut undo = Undo::new(&ctx);
-///     reserve::call(&ctx, order.clone()).await?;
-///     undo.push::<release>(order.clone());
-///     match charge::call(&ctx, order).await {
+///     match steps(&ctx, &mut undo, order).await {
 ///         Ok(receipt) => Ok(receipt),
 ///         Err(error) => {
 ///             undo.run().await?;
-///             Err(error.into())
+///             Err(error)
 ///         }
 ///     }
+/// }
+///
+/// /// Each undo is pushed before its call: an activity that fails may have done its work.
+/// #[outlast::deterministic]
+/// async fn steps(ctx: &OrchestrationContext, undo: &mut Undo, order: String) -> outlast::Result<String> {
+///     undo.push::<release>(order.clone());
+///     reserve::call(ctx, order.clone()).await?;
+///     Ok(charge::call(ctx, order).await?)
 /// }
 /// # fn main() {}
 /// ```
@@ -57,10 +63,17 @@ pub(crate) struct Step {
 }
 
 /// The steps of an [`Undo`] that failed. The other steps ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoFailed {
     /// The activities that failed, in the order in which they ran, each with its error.
     pub failures: Vec<(String, String)>,
+}
+
+/// The sentence, because `unwrap` and a `main` that returns an error print this text.
+impl fmt::Debug for UndoFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("UndoFailed").field(&self.to_string()).finish()
+    }
 }
 
 impl fmt::Display for UndoFailed {
@@ -81,7 +94,8 @@ impl Undo {
         Self { ctx: ctx.clone(), number: registry.add(), registry }
     }
 
-    /// Adds an activity, which [`Undo::run`] calls with this input before the steps that were added earlier.
+    /// Adds an activity, which [`Undo::run`] calls with this input before the steps that were added earlier. Push it before the call that
+    /// it undoes: an activity that fails or times out may have done its work.
     #[track_caller]
     pub fn push<A: Activity>(&mut self, input: A::Input) {
         let step = Step {

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::output::{plain, print, print_list, table};
 use crate::store::{self, Intent, StoreArgs};
 use clap::{Args as ClapArgs, Subcommand};
-use outlast::lens::moment;
+use outlast::lens::{counted, moment};
 use outlast::providers::PausedOrchestration;
 use serde::Serialize;
 
@@ -99,10 +99,7 @@ async fn resume(args: PauseArgs) -> Result<(), Failure> {
 }
 
 fn running(instances: u64) -> String {
-    match instances {
-        1 => "1 running instance".to_string(),
-        count => format!("{count} running instances"),
-    }
+    counted(instances, "running instance")
 }
 
 async fn list(args: ListArgs) -> Result<(), Failure> {

@@ -83,10 +83,7 @@ impl Depths {
         let rows = [self.turns.row("turns"), self.activities.row("activities")];
         let held = match (self.held_instances, self.held_messages) {
             (Some(instances), messages) if instances > 0 => {
-                format!(
-                    "Held instances: {instances}, with {} waiting messages\n",
-                    messages.unwrap_or_default()
-                )
+                format!("Held instances: {instances}, waiting messages: {}\n", messages.unwrap_or_default())
             }
             _ => String::new(),
         };

@@ -6,11 +6,11 @@ use crate::error::refused;
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterQueue, DeadLetterRecord,
-    DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome,
-    ImportOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree,
-    PausedOrchestration, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog,
-    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
+    ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration,
+    PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths,
+    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{ImportRows, ResetRows};
 

@@ -36,6 +36,11 @@ impl Cancellation {
     /// Applies the request; returns the wakers to wake.
     pub(crate) fn request(&mut self, reason: &str) -> Vec<Waker> {
         self.reason.get_or_insert_with(|| reason.to_string());
+        self.take_wakers()
+    }
+
+    /// Takes the wakers of all waiting futures.
+    pub(crate) fn take_wakers(&mut self) -> Vec<Waker> {
         std::mem::take(&mut self.waiting).into_values().collect()
     }
 
@@ -82,6 +87,44 @@ impl Future for Cancelled {
 }
 
 impl Drop for Cancelled {
+    fn drop(&mut self) {
+        // The waker is dropped after the lock is released: it may run any code.
+        let waker = self.context.lock().cancellation.waiting.remove(&self.number);
+        drop(waker);
+    }
+}
+
+/// Resolves when every child that the code dropped has its outcome. The outcome is an event of the history like that of a child that the
+/// code awaits, so replay resolves the future at the same place.
+///
+/// Cancellation safety: dropping it has no effect.
+#[must_use = "it waits only while it is awaited"]
+pub struct DroppedChildren {
+    context: OrchestrationContext,
+    number: u64,
+}
+
+impl DroppedChildren {
+    pub(crate) fn new(context: &OrchestrationContext) -> Self {
+        let number = context.lock().cancellation.number();
+        Self { context: context.clone(), number }
+    }
+}
+
+impl Future for DroppedChildren {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.context.lock();
+        if !state.has_dropped_children() {
+            return Poll::Ready(());
+        }
+        state.cancellation.waiting.insert(self.number, cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for DroppedChildren {
     fn drop(&mut self) {
         // The waker is dropped after the lock is released: it may run any code.
         let waker = self.context.lock().cancellation.waiting.remove(&self.number);

@@ -74,7 +74,7 @@ impl Execution {
             Stop::Panicked(message) => panicked(message, self.context.lock().limits.payload_bytes),
             Stop::Limit => {
                 let violation = self.context.lock().violation.take().unwrap_or_default();
-                failed(format!("{violation} (instance '{}')", self.instance()))
+                ErrorDetails::refusal(&violation, self.instance())
             }
         }
     }
@@ -84,7 +84,7 @@ impl Execution {
         let mut refuse = |what: &str, size: usize| {
             draft.report.broke_limit = true;
             let what = format!("{what} of instance '{}'", self.instance());
-            Close::Failed(failed(too_large(&what, size, limit)))
+            Close::Failed(ErrorDetails::refusal(&too_large(&what, size, limit), self.instance()))
         };
         match result {
             Ok(output) if output.len() > limit => refuse("output", output.len()),
@@ -109,13 +109,13 @@ impl Execution {
         let limits = &state.limits;
         if events > limits.history_events || bytes > limits.history_bytes {
             draft.report.broke_limit = true;
-            return Some(failed(format!(
-                "history of instance '{}' has {events} events and {bytes} bytes, the limits are {} and {}: continue as \
+            let instance = &self.context.identity().instance;
+            let text = format!(
+                "history of instance '{instance}' has {events} events and {bytes} bytes, the limits are {} and {}: continue as \
                  new from time to time, or raise limits.history_events and limits.history_bytes",
-                self.context.identity().instance,
-                limits.history_events,
-                limits.history_bytes
-            )));
+                limits.history_events, limits.history_bytes
+            );
+            return Some(ErrorDetails::refusal(&text, instance));
         }
         // Only the turn that passes the threshold warns.
         let before = events - draft.commit.history_delta.len();

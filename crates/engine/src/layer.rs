@@ -8,7 +8,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use crate::cancel::{Cancelled, TERMINATE};
+pub use crate::cancel::{Cancelled, DroppedChildren, TERMINATE};
 pub use crate::op::kv::RESERVED_KEY_PREFIX;
 
 /// The place of a durable call in the source.
@@ -133,6 +133,16 @@ pub fn observe_cancellation(ctx: &OrchestrationContext) {
 /// Waits for a request to cancel; resolves with its reason.
 pub fn cancelled(ctx: &OrchestrationContext) -> Cancelled {
     Cancelled::new(ctx)
+}
+
+/// Whether a child that the code dropped, and so told to cancel, has no outcome yet.
+pub fn has_dropped_children(ctx: &OrchestrationContext) -> bool {
+    ctx.lock().has_dropped_children()
+}
+
+/// Waits until every child that the code dropped has its outcome.
+pub fn dropped_children(ctx: &OrchestrationContext) -> DroppedChildren {
+    DroppedChildren::new(ctx)
 }
 
 /// The reason of the request to cancel, if one has reached the code.

@@ -272,6 +272,19 @@ impl State {
     }
 
     /// Whether the code awaits a durable future.
+    /// Whether a child that the code dropped has no outcome. A child whose id was refused has no event and gets none.
+    pub(crate) fn has_dropped_children(&self) -> bool {
+        let is_sent = |token: u64, future: &FutureState| {
+            future.event_id.is_some() || self.emitted.iter().any(|emitted| emitted.token == Some(token))
+        };
+        (1..).zip(&self.futures).any(|(token, future)| {
+            future.op == Op::Child
+                && matches!(future.stage, Stage::Dropped)
+                && !future.answered
+                && is_sent(token, future)
+        })
+    }
+
     pub(crate) fn is_waiting(&self) -> bool {
         self.waiting > 0 || self.cancellation.is_awaited()
     }

@@ -158,8 +158,12 @@ impl Execution {
             return Err(Stop::Mismatch(Mismatch::not_open(self.identity(), event_id, source, name, site)));
         };
         let waker = state.settle(token, raw);
+        // The outcome of a dropped child can end a wait for dropped children.
+        let is_dropped = matches!(state.future_state(token).stage, Stage::Dropped);
+        let of_dropped = if is_dropped { state.cancellation.take_wakers() } else { Vec::new() };
         drop(state);
         self.wake(waker);
+        of_dropped.into_iter().for_each(Waker::wake);
         Ok(())
     }
 

@@ -11,6 +11,7 @@
 //!
 //! No function returns a payload, except for [`state_at`], whose keys and custom status are values of the user.
 
+mod count;
 mod diff;
 mod open;
 mod operations;
@@ -22,6 +23,7 @@ mod timeline;
 mod wait;
 mod why;
 
+pub use count::{counted, times};
 pub use diff::{Comparison, Diff, DiffRow, EventLine, diff};
 pub use open::{OpenOperation, Operation, open_operations};
 pub use payload::is_without_payload;

@@ -107,3 +107,88 @@ impl<'ast> Visit<'ast> for Scan<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::{Path, PathBuf};
+    use syn::{FnArg, ItemFn};
+
+    /// The functions of a file that get the context of an orchestration, and the refusals of the scan in them.
+    #[derive(Default)]
+    struct Orchestrations {
+        scanned: usize,
+        refused: Vec<String>,
+    }
+
+    impl<'ast> Visit<'ast> for Orchestrations {
+        fn visit_item_fn(&mut self, function: &'ast ItemFn) {
+            let is_context = |ty: &syn::Type| {
+                let ty = if let syn::Type::Reference(reference) = ty { &*reference.elem } else { ty };
+                matches!(ty, syn::Type::Path(path)
+                    if path.path.segments.last().is_some_and(|last| last.ident == "OrchestrationContext"))
+            };
+            let gets_context = function
+                .sig
+                .inputs
+                .iter()
+                .any(|input| matches!(input, FnArg::Typed(typed) if is_context(&typed.ty)));
+            if gets_context {
+                self.scanned += 1;
+                let refusals = check(&function.block, &Options::default()).err().into_iter().flatten();
+                let name = &function.sig.ident;
+                self.refused.extend(refusals.map(|refusal| format!("{name}: {refusal}")));
+            }
+            visit::visit_item_fn(self, function);
+        }
+    }
+
+    fn files_below(path: &Path, files: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(path).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                files_below(&path, files);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn the_scan_refuses_no_orchestration_of_the_examples_the_demo_and_the_scenarios() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for (folder, least) in [
+            ("outlast/examples", 20),
+            ("cli/src/demo", 4),
+            ("outlast/tests/it/scenario", 10),
+            ("testing/tests/it/cookbook", 8),
+        ] {
+            let (mut files, mut found) = (Vec::new(), Orchestrations::default());
+            files_below(&crates.join(folder), &mut files);
+            for file in files {
+                found.visit_file(&syn::parse_file(&std::fs::read_to_string(file).unwrap()).unwrap());
+            }
+            assert!(found.scanned >= least, "{folder}: {} orchestrations", found.scanned);
+            assert_eq!(found.refused, Vec::<String>::new(), "{folder}");
+        }
+    }
+
+    #[test]
+    fn the_scan_refuses_a_clock_in_a_function_that_gets_the_context() {
+        let file = "async fn f(ctx: &OrchestrationContext) { g(std::time::SystemTime::now()); }";
+        let mut found = Orchestrations::default();
+        found.visit_file(&syn::parse_file(file).unwrap());
+        assert_eq!((found.scanned, found.refused.len()), (1, 1), "{:?}", found.refused);
+    }
+
+    #[test]
+    fn the_clippy_configuration_has_every_path_of_the_scan() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/clippy-orchestrations.toml");
+        let configuration = std::fs::read_to_string(path).unwrap();
+        for (_, tail, _) in REFUSED {
+            let (of_crate, in_crate) =
+                (format!("\"{}\"", tail.join("::")), format!("::{}\"", tail.join("::")));
+            assert!(configuration.contains(&of_crate) || configuration.contains(&in_crate), "{tail:?}");
+        }
+    }
+}

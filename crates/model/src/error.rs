@@ -147,6 +147,21 @@ impl ErrorDetails {
         }
     }
 
+    /// The failure of an orchestration that the engine stopped: a limit was broken, or a call cannot work. The text ends with a mark, so that
+    /// tools can tell it from an error that the code of the orchestration returned.
+    pub fn refusal(text: &str, instance: &str) -> Self {
+        let message = format!("{text}{REFUSED}{instance}')");
+        Self::Application { kind: AppErrorKind::OrchestrationFailed, message, retryable: false }
+    }
+
+    /// Whether the engine stopped the orchestration: [`ErrorDetails::refusal`].
+    pub fn is_refusal(&self) -> bool {
+        let Self::Application { kind: AppErrorKind::OrchestrationFailed, message, .. } = self else {
+            return false;
+        };
+        message.ends_with("')") && message.contains(REFUSED)
+    }
+
     /// The `message` of a poison failure with a known cause: the cause, which is one line, and the delivered message.
     pub fn message_with_cause(cause: &str, delivered: &str) -> String {
         format!("{CAUSE}{cause}\n{delivered}")
@@ -160,6 +175,9 @@ impl ErrorDetails {
         }
     }
 }
+
+/// The last text of the message of a refusal, before the instance.
+const REFUSED: &str = " (refused in instance '";
 
 /// The first text of the message of a poison failure with a known cause.
 const CAUSE: &str = "cause: ";

@@ -29,9 +29,10 @@ async fn book(_ctx: ActivityContext, part: String) -> Result<String, BookingErro
     if part == "rocket" { Err(BookingError::SoldOut(part)) } else { Ok(format!("{part} #1")) }
 }
 
+/// Succeeds also if the part is not booked.
 #[outlast::activity]
-async fn cancel(_ctx: ActivityContext, booking: String) -> Result<(), String> {
-    println!("cancel {booking}");
+async fn cancel(_ctx: ActivityContext, part: String) -> Result<(), String> {
+    println!("cancel {part}");
     Ok(())
 }
 
@@ -40,11 +41,10 @@ async fn trip(ctx: OrchestrationContext, parts: Vec<String>) -> Result<String, T
     let mut undo = Undo::new(&ctx);
     let mut booked = Vec::new();
     for part in parts {
+        // Before the call: a booking that fails may have been made.
+        undo.push::<cancel>(part.clone());
         match book::call(&ctx, part).retry(3).await {
-            Ok(booking) => {
-                undo.push::<cancel>(booking.clone());
-                booked.push(booking);
-            }
+            Ok(booking) => booked.push(booking),
             Err(CallError::Failed(BookingError::SoldOut(part))) => {
                 undo.run().await?;
                 return Err(TripError::Impossible { part });

@@ -23,10 +23,17 @@ pub struct RuntimeBuilder {
 }
 
 /// Why a runtime was not started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StartError {
     /// All problems, one sentence each.
     pub problems: Vec<String>,
+}
+
+/// The sentence, because `unwrap` and a `main` that returns an error print this text.
+impl fmt::Debug for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StartError").field(&self.to_string()).finish()
+    }
 }
 
 impl fmt::Display for StartError {

@@ -1,5 +1,6 @@
 //! The runs of activity bodies: recorded, and failed on request.
 
+use crate::fault::ActivityFault;
 use crate::shared::Shared;
 use async_trait::async_trait;
 use outlast_author::plain_text;
@@ -43,8 +44,9 @@ pub(crate) fn recorded(
 }
 
 impl Recorded {
-    /// Records that the body begins. Returns an error if the test fails the activity instead.
-    fn begin(&self, ctx: &ActivityContext, input: &str) -> Result<(), String> {
+    /// Records that the body begins, and returns whether the test fails the activity after it. Returns an error if the test fails the
+    /// activity instead of running it.
+    fn begin(&self, ctx: &ActivityContext, input: &str) -> Result<bool, String> {
         let (shared, name) = (&self.shared, &self.activity);
         let (key, attempt) = (ctx.idempotency_key().to_string(), ctx.attempt());
         let number = {
@@ -55,7 +57,9 @@ impl Recorded {
             }
             known.unwrap_or(state.keys.len() - 1)
         };
-        if shared.state().failing == Some(number) {
+        let failing =
+            shared.state().failing.filter(|(failing, _)| *failing == number).map(|(_, fault)| fault);
+        if failing == Some(ActivityFault::InsteadOfRunning) {
             shared.note(|| format!("activity {name} fails, because the test says so"));
             return Err(INJECTED.to_string());
         }
@@ -63,7 +67,14 @@ impl Recorded {
         let at_ms = shared.clock.now_ms();
         let body = Body { activity: name.clone(), key, input: input.to_string(), at_ms };
         shared.state().bodies.push(body);
-        Ok(())
+        Ok(failing.is_some())
+    }
+
+    /// The error of an activity whose body has returned.
+    fn fail_after_body(&self) -> String {
+        let name = &self.activity;
+        self.shared.note(|| format!("activity {name} fails after its body, because the test says so"));
+        INJECTED.to_string()
     }
 
     fn note_end(&self, result: Result<&str, &str>) {
@@ -78,24 +89,31 @@ impl Recorded {
 #[async_trait]
 impl ActivityHandler for Recorded {
     async fn invoke(&self, ctx: ActivityContext, input: String) -> Result<String, String> {
-        self.begin(&ctx, &input)?;
+        let fails_after = self.begin(&ctx, &input)?;
         let _held = self.holds_clock.then(hold_clock);
         let result = self.inner.invoke(ctx, input).await;
         self.note_end(result.as_deref().map_err(String::as_str));
-        result
+        match result {
+            Ok(_) if fails_after => Err(self.fail_after_body()),
+            result => result,
+        }
     }
 
     async fn attempt(&self, ctx: ActivityContext, input: String) -> Attempt {
-        if let Err(error) = self.begin(&ctx, &input) {
-            return Attempt::Done(Err(error));
-        }
+        let fails_after = match self.begin(&ctx, &input) {
+            Ok(fails_after) => fails_after,
+            Err(error) => return Attempt::Done(Err(error)),
+        };
         let _held = self.holds_clock.then(hold_clock);
         let attempt = self.inner.attempt(ctx, input).await;
         self.note_end(match &attempt {
             Attempt::Done(result) => result.as_deref().map_err(String::as_str),
             Attempt::Retry { error, .. } => Err(error),
         });
-        attempt
+        match attempt {
+            Attempt::Done(Ok(_)) if fails_after => Attempt::Done(Err(self.fail_after_body())),
+            attempt => attempt,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The faults of a sweep, and the moments at which they happen.
 
+use outlast_runtime::lens::counted;
 use std::fmt;
 
 /// A fault of one call of a process to its store.
@@ -64,8 +65,17 @@ pub(crate) enum Target {
     Call(usize, CallFault),
     /// The first process crashes after this number of polls of its tasks.
     Poll(u64),
-    /// The activity with this number fails instead of running.
-    Activity(usize),
+    /// The activity with this number fails.
+    Activity(usize, ActivityFault),
+}
+
+/// The failure of an activity that a sweep fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ActivityFault {
+    /// The activity fails instead of running.
+    InsteadOfRunning,
+    /// The body returns, and the activity fails nevertheless: the answer of the outside world is lost.
+    AfterItsBody,
 }
 
 /// One run of a sweep.
@@ -85,9 +95,16 @@ impl fmt::Display for Schedule {
                 write!(f, "store call {} ({}): {}", at + 1, self.detail, fault.words())?;
             }
             Target::Poll(at) => {
-                write!(f, "the process crashes between two awaits, after {at} polls of its tasks")?
+                let polls = counted(at, "poll");
+                write!(f, "the process crashes between two awaits, after {polls} of its tasks")?;
             }
-            Target::Activity(at) => write!(f, "activity {} ({}) fails", at + 1, self.detail)?,
+            Target::Activity(at, fault) => {
+                let when = match fault {
+                    ActivityFault::InsteadOfRunning => "instead of running",
+                    ActivityFault::AfterItsBody => "after its body has returned",
+                };
+                write!(f, "activity {} ({}) fails {when}", at + 1, self.detail)?;
+            }
         }
         match self.is_late {
             true => f.write_str("; it starts again after the next message of the test"),

@@ -62,6 +62,6 @@ pub use run::{Calls, Run};
 pub use running::Running;
 pub use story::story;
 pub use sweep::{Sweep, SweepFailure};
-pub use test::{Ledger, Test};
+pub use test::{ByReference, ByValue, Ledger, Test, ToSend};
 pub use time::EPOCH_MS;
 pub use trouble::Trouble;

@@ -6,6 +6,7 @@ use crate::snapshot::in_package;
 use outlast_model::Event;
 use outlast_provider::Provider;
 use outlast_runtime::check::Recorded;
+use outlast_runtime::lens::counted;
 use outlast_runtime::{Module, RuntimeOptions};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -195,7 +196,8 @@ impl ReplayReport {
 impl fmt::Display for ReplayReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (checked, differ) = (self.checked, self.divergences.len());
-        writeln!(f, "{checked} executions replayed, {differ} are not repeated by the present code")?;
+        let replayed = counted(checked, "execution");
+        writeln!(f, "{replayed} replayed, {differ} not repeated by the present code")?;
         self.divergences.iter().try_for_each(|divergence| writeln!(f, "  {divergence}"))?;
         self.unreadable.iter().try_for_each(|problem| writeln!(f, "  {problem}"))?;
         match checked {

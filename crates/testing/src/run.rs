@@ -10,6 +10,7 @@ use outlast_author::{Activity, CallError, Handle, Orchestration, Payload};
 use outlast_model::Event;
 use outlast_model::codec::Codec;
 use outlast_provider::Provider;
+use outlast_runtime::lens;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -216,8 +217,10 @@ impl<A: Activity> Calls<A> {
         let (count, inputs) = (self.count(), self.shown());
         assert!(
             count == expected,
-            "activity '{}' ran {count} times, not {expected} times: {inputs}",
-            A::NAME
+            "activity '{}' ran {}, not {}: {inputs}",
+            A::NAME,
+            lens::times(count),
+            lens::times(expected)
         );
     }
 

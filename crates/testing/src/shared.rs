@@ -2,7 +2,7 @@
 
 use crate::bodies::Body;
 use crate::cold::{Build, Turn};
-use crate::fault::{CallFault, Moment};
+use crate::fault::{ActivityFault, CallFault, Moment};
 use crate::poll_gate::PollGate;
 use crate::probe::Probe;
 use crate::profile::Draws;
@@ -49,8 +49,8 @@ pub(crate) struct State {
     pub(crate) bodies: Vec<Body>,
     /// Idempotency keys in the order in which their bodies began.
     pub(crate) keys: Vec<String>,
-    /// The body with this number fails, in the order of keys.
-    pub(crate) failing: Option<usize>,
+    /// The activity with this number fails, in the order of keys.
+    pub(crate) failing: Option<(usize, ActivityFault)>,
     pub(crate) build: Option<Build>,
     pub(crate) activities: ActivityRegistry,
     pub(crate) actions_done: Vec<bool>,

@@ -18,6 +18,8 @@ pub(crate) type Act = dyn Fn(Client, String) -> Work<Result<(), String>> + Send 
 #[derive(Clone)]
 pub(crate) struct Action {
     pub(crate) at: Duration,
+    /// The action after "the test", for the timeline.
+    pub(crate) words: String,
     pub(crate) run: Arc<Act>,
 }
 

@@ -45,9 +45,9 @@ pub(crate) fn words(event: &Event, history: &[Event]) -> String {
         }
         EventKind::TimerFired { .. } => format!("{} fired", of("timer")),
         EventKind::ExternalSubscribed { name } => format!("wait for event {name}"),
-        EventKind::QueueSubscribed { name } => format!("wait for message {name}"),
+        EventKind::QueueSubscribed { name } => format!("wait for a message of queue {name}"),
         EventKind::ExternalEvent { name, data } => format!("event {name} {}", value(data)),
-        EventKind::QueueEventDelivered { name, data } => format!("message {name} {}", value(data)),
+        EventKind::QueueEventDelivered { name, data } => format!("message of queue {name} {}", value(data)),
         EventKind::ExternalSubscribedCancelled { .. } | EventKind::QueueSubscriptionCancelled { .. } => {
             format!("drop {}", of("wait"))
         }

@@ -1,6 +1,6 @@
 //! Sweeps: one instance, run again for every moment at which a fault can happen.
 
-use crate::fault::{CallFault, Schedule, Target};
+use crate::fault::{ActivityFault, CallFault, Schedule, Target};
 use crate::parallel;
 use crate::spec::Spec;
 use crate::story::{value, without_guids};
@@ -9,6 +9,7 @@ use crate::trouble::Trouble;
 use crate::world::World;
 use outlast_author::{Orchestration, plain_text};
 use outlast_provider::Provider;
+use outlast_runtime::lens::{counted, times};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -86,8 +87,12 @@ impl<O: Orchestration> Test<O> {
         Ok(self.sweep(&input, moments, &schedules, |found| (*found != ending).then(|| ending.to_string())))
     }
 
-    /// Runs the instance once without a fault, and then again for every activity that it called, with that activity failing instead of
-    /// running. If the instance then fails, the [`Test::world`] must be as it was before the run: everything was undone.
+    /// Runs the instance once without a fault, and then twice for every activity that it called: that activity fails instead of running,
+    /// and it fails after its body has returned, as if the answer of the outside world was lost. If the instance then fails, the
+    /// [`Test::world`] must be as it was before the run: everything was undone.
+    ///
+    /// The failure is final, whatever the `retry` of the activity. An undo that is pushed only after its call has succeeded is found by
+    /// the second run: the effect is there, and the undo is not.
     ///
     /// # Panics
     ///
@@ -115,10 +120,17 @@ impl<O: Orchestration> Test<O> {
                 body.map_or(String::new(), |body| body.activity.clone())
             };
             let keys = state.keys.iter().enumerate();
-            keys.map(|(at, key)| Schedule { target: Target::Activity(at), detail: name(key), is_late: false })
+            let both = [ActivityFault::InsteadOfRunning, ActivityFault::AfterItsBody];
+            let faults = keys.flat_map(|key| both.map(|fault| (key, fault)));
+            faults
+                .map(|((at, key), fault)| {
+                    let target = Target::Activity(at, fault);
+                    Schedule { target, detail: name(key), is_late: false }
+                })
                 .collect()
         };
-        Ok(self.sweep(&input, schedules.len(), &schedules, |found| {
+        let moments = schedules.len() / 2;
+        Ok(self.sweep(&input, moments, &schedules, |found| {
             let is_undone = !found.has_failed || found.observed == before;
             (!is_undone)
                 .then(|| format!("a failed instance leaves the world as it was: {}", before.join("; ")))
@@ -224,8 +236,10 @@ fn repeated(world: &World) -> Vec<String> {
         keys.insert(&body.key);
     }
     let more = activities.into_iter().filter(|(_, (runs, keys))| *runs > keys.len());
-    more.map(|(name, (runs, keys))| format!("the body of {name} ran {runs} times for {} calls", keys.len()))
-        .collect()
+    more.map(|(name, (runs, keys))| {
+        format!("the body of {name} ran {} for {}", times(runs), counted(keys.len(), "call"))
+    })
+    .collect()
 }
 
 impl Sweep {
@@ -255,9 +269,12 @@ impl Sweep {
 
 impl fmt::Display for Sweep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, moments, runs, failed) =
-            (self.orchestration, self.moments, self.runs, self.failures.len());
-        write!(f, "'{name}': {moments} moments, {runs} runs with a fault, {failed} of them end otherwise")?;
+        let (moments, runs) = (counted(self.moments, "moment"), counted(self.runs, "run"));
+        let failed = match self.failures.len() {
+            1 => "1 of them ends otherwise".to_string(),
+            failed => format!("{failed} of them end otherwise"),
+        };
+        write!(f, "'{}': {moments}, {runs} with a fault, {failed}", self.orchestration)?;
         let Some(smallest) = self.failures.first() else { return Ok(()) };
         writeln!(f, "\n\nthe smallest: {}", smallest.schedule)?;
         writeln!(f, "expected: {}", smallest.expected)?;

@@ -168,12 +168,12 @@ impl<O: Orchestration> Test<O> {
         self
     }
 
-    /// Sends a message at this time after the start of the instance.
+    /// Sends a message at this time after the start of the instance: `Approval { yes: true }`, or a reference to a message.
     #[must_use]
-    pub fn send_at<M: Message + AcceptedBy<O>>(self, at: Duration, message: &M) -> Self {
-        let text = message.encode(Codec::Json);
-        self.at(at, move |handle| {
-            let message = text.clone().and_then(|text| M::decode(text, Codec::Json));
+    pub fn send_at<M: ToSend<O, Kind>, Kind>(self, at: Duration, message: M) -> Self {
+        let text = message.message().encode(Codec::Json);
+        self.act(at, format!("sends a message of queue '{}'", <M::Message as Message>::NAME), move |handle| {
+            let message = text.clone().and_then(|text| <M::Message as Payload>::decode(text, Codec::Json));
             async move { handle.send(message?).await.map_err(|error| error.to_string()) }
         })
     }
@@ -182,7 +182,7 @@ impl<O: Orchestration> Test<O> {
     #[must_use]
     pub fn cancel_at(self, at: Duration, reason: impl Into<String>) -> Self {
         let reason = reason.into();
-        self.at(at, move |handle| {
+        self.act(at, "cancels the instance".to_string(), move |handle| {
             let reason = reason.clone();
             async move { handle.cancel(reason).await }
         })
@@ -191,7 +191,20 @@ impl<O: Orchestration> Test<O> {
     /// Does something at this time after the start of the instance: `|order| async move { order.ask(AddItem(7)).await.map(drop) }`.
     /// An error fails the test.
     #[must_use]
-    pub fn at<F, E>(mut self, at: Duration, act: impl Fn(Handle<O>) -> F + Send + Sync + 'static) -> Self
+    pub fn at<F, E>(self, at: Duration, act: impl Fn(Handle<O>) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: fmt::Display,
+    {
+        self.act(at, "acts (`.at`)".to_string(), act)
+    }
+
+    fn act<F, E>(
+        mut self,
+        at: Duration,
+        words: String,
+        act: impl Fn(Handle<O>) -> F + Send + Sync + 'static,
+    ) -> Self
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
         E: fmt::Display,
@@ -200,7 +213,7 @@ impl<O: Orchestration> Test<O> {
             let acting = act(Handle::new(&client, instance));
             Box::pin(async move { acting.await.map_err(|error| error.to_string()) })
         });
-        self.spec.actions.push(Action { at, run });
+        self.spec.actions.push(Action { at, words, run });
         self
     }
 
@@ -327,6 +340,43 @@ impl<O: Orchestration> Test<O> {
     pub(crate) fn encode(&self, input: &O::Input) -> Result<String, Trouble> {
         let text = input.encode(self.spec.options(RuntimeOptions::default()).codec);
         text.map_err(|error| Trouble::Start(format!("the input of '{}' does not encode: {error}", O::NAME)))
+    }
+}
+
+/// A message, or a reference to one: the parameter of [`Test::send_at`]. `Kind` keeps the two implementations apart.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no message that `{O}` accepts",
+    note = "derive it (`#[derive(Serialize, Deserialize, outlast::Message)]`), and name it in `accepts(..)` of the orchestration"
+)]
+pub trait ToSend<O, Kind> {
+    /// The type of the message.
+    type Message: Message + AcceptedBy<O>;
+
+    /// The message.
+    fn message(&self) -> &Self::Message;
+}
+
+/// The kind of a message that is passed by value.
+#[derive(Debug)]
+pub enum ByValue {}
+
+/// The kind of a message that is passed by reference.
+#[derive(Debug)]
+pub enum ByReference {}
+
+impl<O, M: Message + AcceptedBy<O>> ToSend<O, ByValue> for M {
+    type Message = M;
+
+    fn message(&self) -> &M {
+        self
+    }
+}
+
+impl<O, M: Message + AcceptedBy<O>> ToSend<O, ByReference> for &M {
+    type Message = M;
+
+    fn message(&self) -> &M {
+        self
     }
 }
 

@@ -65,7 +65,7 @@ impl World {
             let mut state = shared.state();
             state.actions_done = vec![false; spec.actions.len()];
             state.failing = match target {
-                Some(Target::Activity(at)) => Some(at),
+                Some(Target::Activity(at, fault)) => Some((at, fault)),
                 _ => None,
             };
         }
@@ -269,11 +269,12 @@ impl World {
 
 async fn act(shared: &Shared, spec: &Spec, client: &Client, index: usize) {
     let action = &spec.actions[index];
-    shared.note(|| format!("the test acts (`.at` {})", span(saturating_ms(action.at))));
+    shared.note(|| format!("the test {} ({} after the start)", action.words, span(saturating_ms(action.at))));
     let acted = (action.run)(client.clone(), spec.instance.clone()).await;
     shared.state().actions_done[index] = true;
     if let Err(error) = acted {
         let at = span(saturating_ms(action.at));
-        shared.fail(Trouble::Action(format!("the action of the test at {at} failed: {error}")));
+        let words = &action.words;
+        shared.fail(Trouble::Action(format!("the test {words} at {at}, and that failed: {error}")));
     }
 }

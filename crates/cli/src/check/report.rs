@@ -2,6 +2,7 @@
 
 use super::questions::Target;
 use crate::output::plain;
+use outlast::lens::counted;
 use outlast::runtime::check::{Finding, Verdict};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -90,8 +91,8 @@ impl Report {
             // Without a reader of the progress the check goes on.
             let _ = writeln!(
                 io::stderr(),
-                "checked {} instances, {} are not safe",
-                self.checked,
+                "checked {}, not safe: {}",
+                counted(self.checked, "instance"),
                 self.instances.len()
             );
         }
@@ -162,10 +163,6 @@ impl Report {
         }
         groups
     }
-}
-
-fn counted(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 type Way<'a> = (Finding, &'a str, &'a str, Option<&'a str>, Option<&'a str>);

@@ -2,6 +2,7 @@
 
 use super::report::Check;
 use crate::failure::Failure;
+use outlast::lens::counted;
 use outlast::providers::sqlite::SqliteProvider;
 use std::path::Path;
 
@@ -26,19 +27,22 @@ pub(super) async fn check(
         settings.found("auto_vacuum is not incremental: the file does not shrink when instances are deleted");
     }
     let mut leases = Check::fine("leases", "none has ended without a commit");
-    for (count, things) in [(seen.ended_turn_leases, "turn"), (seen.ended_activity_leases, "activity")] {
+    for (count, noun) in [(seen.ended_turn_leases, "turn"), (seen.ended_activity_leases, "activity")] {
         if count > 0 {
+            let ended = match count {
+                1 => format!("the lease of 1 {noun} delivery has ended"),
+                count => format!("the leases of {count} {noun} deliveries have ended"),
+            };
             leases.found(format!(
-                "the leases of {count} {things} deliveries have ended without a commit, and no process has taken them over: does a \
-                 process run?"
+                "{ended} without a commit, and no process has taken over: does a process run?"
             ));
         }
     }
     let mut turns = Check::fine("turns", "none is overdue");
     if seen.overdue_turns > 0 {
         turns.found(format!(
-            "messages of {} instances are due since {} or longer, and no process takes them: does a process run?",
-            seen.overdue_turns,
+            "messages of {} are due since {} or longer, and no process takes them: does a process run?",
+            counted(seen.overdue_turns, "instance"),
             outlast::lens::span(overdue_ms)
         ));
     }
@@ -46,12 +50,13 @@ pub(super) async fn check(
     if fix {
         let removed = file.remove_orphans().await.map_err(failed)?;
         if removed > 0 {
-            orphans = Check::fine("orphans", format!("{removed} rows were removed"));
+            orphans = Check::fine("orphans", format!("removed {}", counted(removed, "row")));
             orphans.fixed = removed;
         }
     } else {
         for (table, count) in seen.orphans.into_iter().filter(|(_, count)| *count > 0) {
-            orphans.found(format!("{count} rows of table {table} belong to no instance: --fix removes them"));
+            let rows = counted(count, "row");
+            orphans.found(format!("{rows} of table {table} without an instance: --fix removes them"));
         }
     }
     let schema = Check::fine("schema", "is the one of this command");

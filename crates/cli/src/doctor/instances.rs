@@ -3,7 +3,7 @@
 use super::report::Check;
 use crate::failure::Failure;
 use outlast::client::Client;
-use outlast::lens::{Diagnosis, Rule, span};
+use outlast::lens::{Diagnosis, Rule, counted, span};
 use outlast::providers::{InstanceInfo, InstanceQuery, PendingWork};
 use std::collections::BTreeMap;
 
@@ -64,8 +64,8 @@ pub(super) async fn look(client: &Client, look: &Look) -> Result<Seen, Failure> 
         }
     };
     let scope = match is_all {
-        true => format!("none in {checked} running instances"),
-        false => format!("none in the newest {checked} running instances"),
+        true => format!("none in {}", counted(checked, "running instance")),
+        false => format!("none in the newest {}", counted(checked, "running instance")),
     };
     Ok(Seen { checks: found.checks(&scope), newest_ms })
 }
@@ -159,6 +159,7 @@ impl Unserved {
     fn says(&self, things: &str) -> String {
         let others = match self.count {
             1 => String::new(),
+            2 => " and of another".to_string(),
             count => format!(" and of {} others", count - 1),
         };
         match self.longest_ms {

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output::{plain, print};
 use crate::store::{self, Intent};
 use outlast::client::{Client, ClientError};
+use outlast::lens::counted;
 use outlast::providers::InstanceQuery;
 use outlast::runtime::OrchestrationStatus;
 use serde::Serialize;
@@ -142,10 +143,12 @@ fn confirm(bulk: &BulkArgs, verb: &Verb, found: usize) -> Result<(), Failure> {
     match bulk.expect {
         Some(expected) if bulk.yes && expected == found => Ok(()),
         Some(expected) if bulk.yes => Err(Failure::refused(format!(
-            "{found} instances match, and --expect names {expected}: nothing was changed; look again with --dry-run"
+            "{}, and --expect names {expected}: nothing was changed; look again with --dry-run",
+            match_text(found, "instance")
         ))),
         _ => Err(Failure::refused(format!(
-            "{found} instances match: nothing was changed; `--yes --expect {found}` {}s them, --dry-run shows them",
+            "{}: nothing was changed; `--yes --expect {found}` {}s them, --dry-run shows them",
+            match_text(found, "instance"),
             verb.name()
         ))),
     }
@@ -169,20 +172,20 @@ impl Done {
     fn text(&self) -> String {
         let Self { changed, unchanged, .. } = self;
         if !self.dry_run {
+            let instances = counted(*changed, "instance");
             return match self.verb {
                 "cancel" => format!(
-                    "Asked {changed} instances to stop; {unchanged} had ended before. They fail at their next turn, in a process that runs them.\n"
+                    "Asked {instances} to stop; {unchanged} had ended before. The next turn fails the instance, in a process that runs it.\n"
                 ),
                 "terminate" => format!(
-                    "{changed} instances end at their next turn, in a process that runs them; {unchanged} had ended before.\n"
+                    "Asked {instances} to end; {unchanged} had ended before. The next turn ends the instance, in a process that runs it.\n"
                 ),
                 "delete" => format!(
-                    "Deleted {changed} roots with their descendants; {unchanged} had changed before.\n"
+                    "Deleted {} with all descendants; {unchanged} had changed before.\n",
+                    counted(*changed, "root")
                 ),
-                "pause" => {
-                    format!("Paused {changed} instances; {unchanged} had ended or were held before.\n")
-                }
-                _ => format!("Resumed {changed} instances; {unchanged} had ended or were released before.\n"),
+                "pause" => format!("Paused {instances}; {unchanged} had ended or were held before.\n"),
+                _ => format!("Resumed {instances}; {unchanged} had ended or were released before.\n"),
             };
         }
         let samples: String = self.samples.iter().map(|id| format!("  {}\n", plain(id))).collect();
@@ -190,6 +193,13 @@ impl Done {
             0 => String::new(),
             more => format!("  and {more} more\n"),
         };
-        format!("{} {} instances match. Nothing was changed.\n{samples}{more}", self.matching, self.kind)
+        let matching = match_text(self.matching, &format!("{} instance", self.kind));
+        format!("{matching}. Nothing was changed.\n{samples}{more}")
     }
+}
+
+/// `1 instance matches`, `2 instances match`.
+fn match_text(count: usize, noun: &str) -> String {
+    let verb = if count == 1 { "matches" } else { "match" };
+    format!("{} {verb}", counted(count, noun))
 }

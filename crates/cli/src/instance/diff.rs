@@ -5,7 +5,7 @@ use super::execution;
 use crate::failure::Failure;
 use crate::output::{plain, print, table};
 use crate::store::{self, Intent};
-use outlast::lens::{Comparison, Diff, DiffRow, EventLine, diff};
+use outlast::lens::{Comparison, Diff, DiffRow, EventLine, counted, diff};
 use serde::Serialize;
 
 pub(super) async fn run(args: DiffArgs) -> Result<(), Failure> {
@@ -39,7 +39,8 @@ struct Side {
 impl Compared {
     fn text(&self) -> String {
         let side = |side: &Side| {
-            format!("{} execution {}, {} events", plain(&side.instance), side.execution, side.events)
+            let events = counted(side.events, "event");
+            format!("{} execution {}, {events}", plain(&side.instance), side.execution)
         };
         let rows: Vec<Vec<String>> =
             (1..).zip(&self.diff.rows).map(|(number, row)| line(number, row)).collect();

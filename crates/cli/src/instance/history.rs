@@ -5,7 +5,7 @@ use super::execution;
 use crate::failure::Failure;
 use crate::output::{plain, print_list, table};
 use crate::store::{self, Intent};
-use outlast::lens::{is_without_payload, moment};
+use outlast::lens::{counted, is_without_payload, moment};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -51,10 +51,10 @@ impl History {
     fn text(&self) -> String {
         let rows: Vec<Vec<String>> = self.events.iter().map(row).collect();
         format!(
-            "{} execution {}, {} events\n{}",
+            "{} execution {}, {}\n{}",
             plain(&self.instance),
             self.execution,
-            self.events.len(),
+            counted(self.events.len(), "event"),
             table(&["ID", "TIME (UTC)", "EVENT", "OF", "DETAILS"], &rows)
         )
     }

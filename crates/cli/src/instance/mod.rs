@@ -24,6 +24,7 @@ use args::InstanceCommand;
 use bulk::{By, Verb};
 use outlast::Event;
 use outlast::client::Client;
+use outlast::lens::counted;
 use outlast::runtime::OrchestrationStatus;
 
 pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
@@ -96,17 +97,21 @@ async fn execution(
     let execution = wanted.unwrap_or(newest);
     if !kept.contains(&execution) {
         return Err(Failure::not_found(format!(
-            "instance '{instance}' has no execution {execution}: the newest is {newest}, and {} of them are kept",
-            kept.len()
+            "instance '{instance}' has no execution {execution}: the newest is {newest}, and the store keeps {}",
+            counted(kept.len(), "execution")
         )));
     }
     Ok((execution, client.read_execution_history(instance, execution).await?))
 }
 
-/// An error for an instance that does not run: messages to it have no effect.
+/// An error for an instance that does not run: messages to it have no effect. A start in the queue counts as running: the first turn
+/// reads the message, or keeps it.
 async fn must_run(client: &Client, place: &Place, instance: &str, act: &str) -> Result<(), Failure> {
     let ended = match client.get_orchestration_status(instance).await? {
-        OrchestrationStatus::NotFound => return Err(unknown(instance, place)),
+        OrchestrationStatus::NotFound => {
+            let rule = why::of_instance_by_default(client, instance).await?.rule();
+            return if rule.is_of_an_instance() { Ok(()) } else { Err(unknown(instance, place)) };
+        }
         OrchestrationStatus::Running { .. } => return Ok(()),
         OrchestrationStatus::Completed { .. } => "completed",
         OrchestrationStatus::Failed { .. } => "failed",

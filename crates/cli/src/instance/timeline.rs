@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::{plain, print};
 use crate::store::{self, Intent};
 use crate::terminal;
-use outlast::lens::{Timeline, TimelineOptions, moment, span, timeline};
+use outlast::lens::{Timeline, TimelineOptions, counted, moment, span, timeline};
 use outlast::providers::{Clock, SystemClock};
 use serde::Serialize;
 
@@ -37,8 +37,8 @@ struct Drawn {
 impl Drawn {
     fn text(&self, look: &Look) -> String {
         let found = &self.timeline;
-        let title =
-            format!("{} execution {}, {} events", plain(&self.instance), self.execution, found.events);
+        let events = counted(found.events, "event");
+        let title = format!("{} execution {}, {events}", plain(&self.instance), self.execution);
         let end = if found.is_running { "now".to_string() } else { moment(found.to_ms) };
         let took = span(found.to_ms - found.from_ms);
         let mut text = format!("{title}\n{} (UTC) to {end}, {took}\n", moment(found.from_ms));

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use outlast::client::Client;
-use outlast::lens::{Operation, Progress, TurnState, Wait, moment, span, turn_state, waits};
+use outlast::lens::{Operation, Progress, TurnState, Wait, moment, span, times, turn_state, waits};
 use outlast::providers::{Clock, PendingWork, QueuedItem, SystemClock};
 use serde::Serialize;
 
@@ -308,12 +308,5 @@ impl Waiting {
             lines.push(("", format!("and {} more", self.messages_left_out)));
         }
         lines
-    }
-}
-
-fn times(count: u32) -> String {
-    match count {
-        1 => "once".to_string(),
-        count => format!("{count} times"),
     }
 }

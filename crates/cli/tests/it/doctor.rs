@@ -140,9 +140,9 @@ async fn rows_without_an_instance_are_found_and_removed() {
     store.park("one", "event").await;
     store.damage("INSERT INTO kv_store (instance_id, key, value) VALUES ('gone', 'colour', 'blue')");
     let finding = store.only_finding("orphans", &[]);
-    contains(&finding, &["1 rows of table kv_store", "--fix removes them"]);
+    contains(&finding, &["1 row of table kv_store", "--fix removes them"]);
     let fixed = store.doctor(&["--fix"]).fine();
-    assert!(fixed.contains("1 rows were removed"), "{fixed}");
+    assert!(fixed.contains("removed 1 row"), "{fixed}");
     assert!(store.doctor(&[]).fine().contains("every row has its instance"));
 }
 
@@ -210,7 +210,7 @@ async fn overdue_turn_names_the_version_that_no_process_runs() {
     let said = store.doctor(&[]);
     assert_eq!(said.code, Some(1), "{said:?}");
     for part in [
-        "FINDING  turns\n         messages of 1 instances are due since 1m",
+        "FINDING  turns\n         messages of 1 instance are due since 1m",
         "turns of instance 'one' are due since 2h",
         "registers orchestration 'Does' version 1.0.0?",
         "2 findings in ",
@@ -224,7 +224,7 @@ async fn overdue_turn_names_the_version_that_no_process_runs() {
 async fn instance_that_no_process_has_begun_is_found() {
     let store = Store::new(-2 * HOUR_MS).await;
     store.client.start_orchestration("one", "Nowhere", "s3cret").await.unwrap();
-    contains(&store.only_finding("turns", &[]), &["messages of 1 instances are due since 1m"]);
+    contains(&store.only_finding("turns", &[]), &["messages of 1 instance are due since 1m"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -242,7 +242,7 @@ async fn ended_leases_are_found() {
     let fetched = store.store.fetch_orchestration_item(Duration::from_secs(5), LONG, None).await.unwrap();
     assert!(fetched.is_some());
     let finding = store.only_finding("leases", &["--overdue-after", "3h"]);
-    contains(&finding, &["the leases of 1 turn deliveries have ended"]);
+    contains(&finding, &["the lease of 1 turn delivery has ended"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -265,6 +265,22 @@ async fn an_instance_is_reset_and_forked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_instance_whose_first_turn_is_queued_takes_messages() {
+    let (_dir, store) = a_store().await;
+    let provider = SqliteProvider::new(&format!("sqlite:{}", store.display()), None).await.unwrap();
+    let client = Client::new(Arc::new(provider));
+    client.start_orchestration("new-1", "Hello", "Ada").await.unwrap();
+    let said = ask(&store, &["enqueue", "new-1", "orders", "one"]).fine();
+    assert!(said.contains("Sent a message to queue 'orders' to instance 'new-1'"), "{said}");
+    ask(&store, &["signal", "new-1", "go"]).fine();
+    ask(&store, &["cancel", "new-1"]).fine();
+    let pending = client.pending_work("new-1", 10).await.unwrap().unwrap();
+    let kinds: Vec<_> = pending.messages.iter().filter_map(|message| message.kind.as_deref()).collect();
+    assert_eq!(kinds, ["StartOrchestration", "QueueMessage", "ExternalRaised", "CancelInstance"]);
+    ask(&store, &["enqueue", "new-2", "orders", "one"]).not_found();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn errors_name_the_cause_and_the_remedy() {
     let (dir, store) = a_store().await;
     for args in [

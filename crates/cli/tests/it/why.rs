@@ -189,7 +189,7 @@ async fn why_explains_ended_instances() {
     let runtime = store.runtime(RuntimeOptions::default()).await;
     for (instance, rule, part) in [
         ("completes", "completed", "completed at 20"),
-        ("error", "failed", ": its code returned an error, or broke a limit."),
+        ("error", "failed", ": its code returned an error."),
         ("panic", "failed", ": its code panicked."),
     ] {
         store.client.start_orchestration(instance, "Does", instance).await.unwrap();

@@ -99,7 +99,7 @@ impl Operation for Queue {
 
     fn describe(&self, decision: &EventKind) -> String {
         match decision {
-            EventKind::QueueSubscribed { name } => format!("a dequeue from '{name}'"),
+            EventKind::QueueSubscribed { name } => format!("a wait for a message of queue '{name}'"),
             other => other.type_name().to_string(),
         }
     }

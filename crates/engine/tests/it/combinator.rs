@@ -108,7 +108,7 @@ fn select_all_over_an_empty_list_fails() {
         World::new(|ctx, _| async move { ctx.select_all(Vec::<DurableFuture<Outcome>>::new()).await.1 });
     world.turn([], r#"
         1 OrchestrationStarted Main "in"
-        2 OrchestrationFailed application: a select over no futures at combinator.rs would wait for ever: give it at least one (instance 'i')
+        2 OrchestrationFailed application: a select over no futures at combinator.rs would wait for ever: give it at least one (refused in instance 'i')
         = Failed
     "#);
 }

@@ -51,14 +51,14 @@ fn c6_status_keys_and_values_above_the_limit_fail_the_instance() {
     });
     assert_eq!(
         text,
-        "Custom status size (262145 bytes) exceeds limit (262144 bytes): shorten it, or raise limits.custom_status_bytes (instance 'i')"
+        "Custom status size (262145 bytes) exceeds limit (262144 bytes): shorten it, or raise limits.custom_status_bytes (refused in instance 'i')"
     );
     let text = at_the_limit(256, none, |ctx, size| async move {
         ctx.schedule_activity("A", "").with_tag("x".repeat(size)).await
     });
     assert_eq!(
         text,
-        "Activity 'A' tag size (257 bytes) exceeds limit (256 bytes): shorten it, or raise limits.tag_bytes (instance 'i')"
+        "Activity 'A' tag size (257 bytes) exceeds limit (256 bytes): shorten it, or raise limits.tag_bytes (refused in instance 'i')"
     );
     let text = at_the_limit(65_536, none, |ctx, size| async move {
         ctx.set_kv_value("k", "x".repeat(size));
@@ -66,7 +66,7 @@ fn c6_status_keys_and_values_above_the_limit_fail_the_instance() {
     });
     assert_eq!(
         text,
-        "KV value for key 'k' (65537 bytes) exceeds limit (65536 bytes): store it elsewhere and keep a reference, or raise limits.kv_value_bytes (instance 'i')"
+        "KV value for key 'k' (65537 bytes) exceeds limit (65536 bytes): store it elsewhere and keep a reference, or raise limits.kv_value_bytes (refused in instance 'i')"
     );
     let text = at_the_limit(150, none, |ctx, keys| async move {
         for key in 0..keys.min(5_000) {
@@ -76,7 +76,7 @@ fn c6_status_keys_and_values_above_the_limit_fail_the_instance() {
     });
     assert_eq!(
         text,
-        "KV key count (151) exceeds limit (150): clear keys that are not needed, or raise limits.kv_keys (instance 'i')"
+        "KV key count (151) exceeds limit (150): clear keys that are not needed, or raise limits.kv_keys (refused in instance 'i')"
     );
 }
 
@@ -92,14 +92,20 @@ fn l1_payloads_above_the_limit_fail_the_instance() {
     let advice = "store it elsewhere and pass a reference, or raise limits.payload_bytes";
     assert_eq!(
         text,
-        format!("input of activity 'A' has 101 bytes, the limit is 100: {advice} (instance 'i')")
+        format!("input of activity 'A' has 101 bytes, the limit is 100: {advice} (refused in instance 'i')")
     );
     let text = at_the_limit(100, small, |ctx, size| async move {
         ctx.schedule_sub_orchestration("C", "x".repeat(size)).await
     });
-    assert_eq!(text, format!("input of child 'C' has 101 bytes, the limit is 100: {advice} (instance 'i')"));
+    assert_eq!(
+        text,
+        format!("input of child 'C' has 101 bytes, the limit is 100: {advice} (refused in instance 'i')")
+    );
     let text = at_the_limit(100, small, |_, size| async move { Ok("x".repeat(size)) });
-    assert_eq!(text, format!("output of instance 'i' has 101 bytes, the limit is 100: {advice}"));
+    assert_eq!(
+        text,
+        format!("output of instance 'i' has 101 bytes, the limit is 100: {advice} (refused in instance 'i')")
+    );
     let mut world = World::new(|ctx, _| async move {
         ctx.schedule_orchestration("D", "d", "x".repeat(101));
         Ok(String::new())
@@ -172,7 +178,9 @@ fn l2_a_loop_that_never_waits_is_stopped() {
     let text = normalise(&text);
     assert_eq!(
         text,
-        format!("more than 10 decisions in one turn, the last at limits.rs: {advice} (instance 'i')")
+        format!(
+            "more than 10 decisions in one turn, the last at limits.rs: {advice} (refused in instance 'i')"
+        )
     );
 
     let mut world = World::new(|ctx, _| async move {
@@ -303,9 +311,9 @@ fn l2_history_above_the_limit_fails_the_instance() {
     world.turn([done(6, "")], r#"
         7 ActivityCompleted <-6 ""
         8 ActivityScheduled A "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-        9 OrchestrationFailed application: history of instance 'i' has 8 events and 219 bytes, the limits are 6 and 52428800: continue as new from time to time, or raise limits.history_events and limits.history_bytes
+        9 OrchestrationFailed application: history of instance 'i' has 8 events and 219 bytes, the limits are 6 and 52428800: continue as new from time to time, or raise limits.history_events and limits.history_bytes (refused in instance 'i')
         10 ActivityCancelRequested <-8 "orchestration_terminal_failed"
-        > tell boss/2#7 application: history of instance 'i' has 8 events and 219 bytes, the limits are 6 and 52428800: continue as new from time to time, or raise limits.history_events and limits.history_bytes
+        > tell boss/2#7 application: history of instance 'i' has 8 events and 219 bytes, the limits are 6 and 52428800: continue as new from time to time, or raise limits.history_events and limits.history_bytes (refused in instance 'i')
         = Failed
     "#);
     let mut world = World::new(code).limited(|limits| limits.history_bytes = 120);

@@ -70,7 +70,7 @@ fn another_kind_of_operation_than_the_stored_one_fails() {
     "#);
     let mut world = replay(a_then_b, vec![started("in"), dequeued("mail")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a dequeue from 'mail', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a wait for a message of queue 'mail', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
 }
@@ -100,7 +100,7 @@ fn another_child_wait_queue_or_detached_start_than_the_stored_one_fails() {
     "#);
     let mut world = replay(cases, vec![started("queue"), dequeued("old")]);
     world.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a dequeue from 'old', and the code now asks for a dequeue from 'new' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a wait for a message of queue 'old', and the code now asks for a wait for a message of queue 'new' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
     let mut world = replay(cases, vec![started("detached"), chained("D", "d-old", "")]);

@@ -3,7 +3,8 @@
 use super::diagnosis::{Finding, Rule};
 use super::evidence::{Code, Evidence};
 use super::turn;
-use super::words::{counted, until_moment};
+use super::words::until_moment;
+use crate::count::counted;
 use crate::time::moment;
 use outlast_model::{PendingWork, QueuedItem, decode_head};
 
@@ -71,7 +72,7 @@ fn set_aside(evidence: &Evidence<'_>) -> Option<Finding> {
             moment(start.dead_at)
         ),
         None => format!(
-            "does not exist, and {} of it are kept, the last since {} UTC",
+            "does not exist, and the store keeps {} of it, the last since {} UTC",
             counted(evidence.dead_letters.len(), "dead letter"),
             moment(last.dead_at)
         ),

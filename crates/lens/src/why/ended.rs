@@ -4,6 +4,7 @@ use super::diagnosis::{Finding, Rule};
 use super::evidence::Evidence;
 use super::turn;
 use super::words::quoted;
+use crate::count::times;
 use crate::time::{moment, span};
 use outlast_model::{AppErrorKind, ErrorDetails, Event, EventKind, PoisonMessageType};
 
@@ -40,7 +41,10 @@ fn cause(details: &ErrorDetails) -> Option<String> {
         ErrorDetails::Application { kind, .. } => match kind {
             AppErrorKind::Cancelled { .. } => return None,
             AppErrorKind::ActivityFailed => "an activity returned an error".to_string(),
-            AppErrorKind::OrchestrationFailed => "its code returned an error, or broke a limit".to_string(),
+            AppErrorKind::OrchestrationFailed if details.is_refusal() => {
+                "the engine refused a call or a size, which its error names".to_string()
+            }
+            AppErrorKind::OrchestrationFailed => "its code returned an error".to_string(),
             AppErrorKind::Panicked => "its code panicked".to_string(),
         },
         ErrorDetails::Configuration { .. } => {
@@ -60,7 +64,7 @@ fn cause(details: &ErrorDetails) -> Option<String> {
                 }
             };
             let limit =
-                format!("{item} was delivered {attempt_count} times, and the limit is {max_attempts}");
+                format!("{item} was delivered {}, and the limit is {max_attempts}", times(*attempt_count));
             match details.poison_cause() {
                 Some(cause) => format!("{limit}, because {cause}"),
                 None => limit,

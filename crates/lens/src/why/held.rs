@@ -2,7 +2,8 @@
 
 use super::diagnosis::{Finding, Rule};
 use super::evidence::Evidence;
-use super::words::{argument, counted, quoted};
+use super::words::{argument, quoted};
+use crate::count::counted;
 use crate::time::moment;
 use outlast_model::{HeldInstance, HoldKind};
 
@@ -12,7 +13,7 @@ pub(super) fn diagnose(evidence: &Evidence<'_>, held: &HeldInstance) -> Finding 
     let waiting = match waiting {
         0 => String::new(),
         1 => ", and 1 message waits".to_string(),
-        count => format!(", and {} wait", counted(usize::try_from(count).unwrap_or(usize::MAX), "message")),
+        count => format!(", and {} wait", counted(count, "message")),
     };
     let because = match hold.reason.is_empty() {
         true => String::new(),

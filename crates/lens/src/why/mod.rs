@@ -23,6 +23,7 @@ mod words;
 pub use diagnosis::{Diagnosis, Rule};
 pub use evidence::{Evidence, NodeReport};
 
+use crate::count::counted;
 use diagnosis::Finding;
 
 /// The diagnosis of an instance: exactly one sentence, for every state.
@@ -46,7 +47,7 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Diagnosis {
 /// Mentions dead letters that no rule mentions: one of them may be the message that the instance waits for.
 fn with_dead_letters(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     if finding.rule != Rule::SetAside && !evidence.dead_letters.is_empty() {
-        let kept = words::counted(evidence.dead_letters.len(), "dead letter");
+        let kept = counted(evidence.dead_letters.len(), "dead letter");
         finding.says.push_str(&format!(" ({kept} of it kept)"));
     }
     finding

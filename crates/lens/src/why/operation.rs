@@ -3,9 +3,9 @@
 use super::diagnosis::{Finding, Rule};
 use super::evidence::Evidence;
 use super::words::{
-    SUSPICIOUS_MS, argument, counted, delivery, quoted, since, times, uncommitted, unfetched, until,
-    until_moment,
+    SUSPICIOUS_MS, argument, delivery, quoted, since, times, uncommitted, unfetched, until, until_moment,
 };
+use crate::count::counted;
 use crate::open::Operation;
 use crate::operations::{Ending, operations};
 use crate::time::moment;

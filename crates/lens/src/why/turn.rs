@@ -2,9 +2,8 @@
 
 use super::diagnosis::{Finding, Rule};
 use super::evidence::{Code, Evidence};
-use super::words::{
-    SUSPICIOUS_MS, code_name, counted, delivery, since, times, uncommitted, unfetched, until,
-};
+use super::words::{SUSPICIOUS_MS, code_name, delivery, since, times, uncommitted, unfetched, until};
+use crate::count::counted;
 use crate::wait::{TurnState, turn_state};
 use outlast_model::{PendingWork, QueuedItem};
 
@@ -78,6 +77,7 @@ fn registering(evidence: &Evidence<'_>, code: Option<Code<'_>>) -> Vec<bool> {
 fn messages_text(count: usize, pending: &PendingWork) -> String {
     let is_cancellation = |item: &QueuedItem| item.kind.as_deref() == Some("CancelInstance");
     match pending.messages.iter().any(is_cancellation) {
+        true if count == 1 => "1 message, a request to cancel it".to_string(),
         true => format!("{}, one of them a request to cancel it", counted(count, "message")),
         false => counted(count, "message"),
     }

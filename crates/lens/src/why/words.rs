@@ -1,6 +1,7 @@
 //! Words that several rules use.
 
 use super::evidence::{Code, Evidence};
+use crate::count;
 use crate::time::{moment, span};
 
 /// After this time, a turn or activity that no node fetched needs attention.
@@ -38,20 +39,11 @@ pub(super) fn code_name(code: Code<'_>) -> String {
     }
 }
 
-/// `1 message`, `2 messages`.
-pub(super) fn counted(count: usize, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        count => format!("{count} {noun}s"),
-    }
-}
-
 /// `once`, `7 of 10 times`.
 pub(super) fn times(count: u32, evidence: &Evidence<'_>) -> String {
-    match (count, evidence.max_attempts) {
-        (count, Some(most)) => format!("{count} of {most} times"),
-        (1, None) => "once".to_string(),
-        (count, None) => format!("{count} times"),
+    match evidence.max_attempts {
+        Some(most) => format!("{count} of {most} times"),
+        None => count::times(count),
     }
 }
 

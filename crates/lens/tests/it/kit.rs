@@ -160,6 +160,7 @@ fn failure(word: &str) -> ErrorDetails {
     let kind = match word {
         "activity" => AppErrorKind::ActivityFailed,
         "code" => AppErrorKind::OrchestrationFailed,
+        "limit" => return ErrorDetails::refusal(SECRET, "i"),
         "panic" => AppErrorKind::Panicked,
         "cancel" => AppErrorKind::Cancelled { reason: SECRET.to_string() },
         "nondeterminism" => {

@@ -73,7 +73,7 @@ fn absent_instances() {
         (
             "dead message go\ndead message stop",
             Rule::StartSetAside,
-            "does not exist, and 2 dead letters of it are kept, the last since 1970-01-01 00:01:30.000 UTC",
+            "does not exist, and the store keeps 2 dead letters of it, the last since 1970-01-01 00:01:30.000 UTC",
         ),
     ] {
         check("", rows, rule, expected);
@@ -103,7 +103,12 @@ fn ended_instances() {
         ("completed", Rule::Completed, format!("completed {when}")),
         ("ended cancel", Rule::Cancelled, format!("was cancelled {when}")),
         ("ended activity", Rule::Failed, format!("failed {when}: an activity returned an error")),
-        ("ended code", Rule::Failed, format!("failed {when}: its code returned an error, or broke a limit")),
+        ("ended code", Rule::Failed, format!("failed {when}: its code returned an error")),
+        (
+            "ended limit",
+            Rule::Failed,
+            format!("failed {when}: the engine refused a call or a size, which its error names"),
+        ),
         ("ended panic", Rule::Failed, format!("failed {when}: its code panicked")),
         (
             "ended nondeterminism",

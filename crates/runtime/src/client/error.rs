@@ -4,7 +4,7 @@ use outlast_provider::ProviderError;
 use std::fmt;
 
 /// A client call that failed.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum ClientError {
     /// The store failed.
     Provider(ProviderError),
@@ -50,6 +50,22 @@ impl ClientError {
 
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::InvalidInput { message: message.into() }
+    }
+}
+
+/// The sentence, because `unwrap` and a `main` that returns an error print this text.
+impl fmt::Debug for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let variant = match self {
+            Self::Provider(_) => "Provider",
+            Self::ManagementNotAvailable => "ManagementNotAvailable",
+            Self::InvalidInput { .. } => "InvalidInput",
+            Self::Timeout => "Timeout",
+            Self::InstanceStillRunning { .. } => "InstanceStillRunning",
+            Self::CannotDeleteSubOrchestration { .. } => "CannotDeleteSubOrchestration",
+            Self::InstanceNotFound { .. } => "InstanceNotFound",
+        };
+        f.debug_tuple(variant).field(&self.to_string()).finish()
     }
 }
 

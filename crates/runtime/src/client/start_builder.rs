@@ -210,13 +210,20 @@ impl StartReceipt {
 }
 
 /// An instance with the id of the start existed already.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlreadyExists {
     /// The instance.
     pub instance: String,
     /// `Running`, `Completed`, `Failed` or `ContinuedAsNew`; `None` while its first turn has not been committed.
     pub status: Option<String>,
+}
+
+/// The sentence, because `unwrap` and a `main` that returns an error print this text.
+impl fmt::Debug for AlreadyExists {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AlreadyExists").field(&self.to_string()).finish()
+    }
 }
 
 impl fmt::Display for AlreadyExists {

@@ -18,7 +18,7 @@ use outlast_engine::{
     Admission, Admitted, Code, Ended, Execution, KvValue, Opening, OrchestrationContext, Past, Poison,
     Report, Setup, TurnInput, TurnOutput,
 };
-use outlast_model::{AppErrorKind, ErrorDetails, Event, PoisonMessageType, TurnCommit, WorkItem};
+use outlast_model::{ErrorDetails, Event, PoisonMessageType, TurnCommit, WorkItem};
 use outlast_provider::{FetchedTurn, LoadedTurn, ProviderError, TurnRequest};
 use semver::Version;
 use std::collections::BTreeMap;
@@ -231,8 +231,7 @@ impl Turn {
             (Admission::Run(admitted), None) => match state.oversized.clone().filter(|_| !admitted.is_new) {
                 None => self.run(Some(lease), state, *admitted, attempts, now_ms),
                 Some(message) => {
-                    let kind = AppErrorKind::OrchestrationFailed;
-                    let details = ErrorDetails::Application { kind, message, retryable: false };
+                    let details = ErrorDetails::refusal(&message, &fetched.item.instance);
                     let mut decision = self.fail_admitted(state, fetched, *admitted, details, now_ms).await;
                     if let TurnDecision::Commit { output, .. } = &mut decision {
                         output.report.broke_limit = true;

@@ -5,7 +5,7 @@ use semver::Version;
 use std::fmt;
 
 /// Why a handler was not registered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum RegistrationError {
     /// This name and version are registered already; the first registration stays.
     Duplicate {
@@ -39,6 +39,13 @@ pub enum RegistrationError {
         /// The name.
         name: String,
     },
+}
+
+/// The sentence, because `unwrap` and a `main` that returns an error print this text.
+impl fmt::Debug for RegistrationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RegistrationError").field(&self.to_string()).finish()
+    }
 }
 
 impl fmt::Display for RegistrationError {

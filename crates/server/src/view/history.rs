@@ -1,6 +1,7 @@
 //! Reads an instance and the events of an execution.
 
 use crate::problem::{Code, Problem};
+use outlast::lens::counted;
 use outlast::providers::InstanceInfo;
 use outlast::{Client, Event, INITIAL_EXECUTION_ID, OrchestrationStatus};
 
@@ -43,8 +44,8 @@ pub(crate) async fn execution(client: &Client, id: &str, wanted: Option<u64>) ->
         return Err(Problem::new(
             Code::NOT_FOUND,
             format!(
-                "instance '{id:.80}' has no execution {execution}: the newest is {newest}, and {} of them are kept",
-                kept.len()
+                "instance '{id:.80}' has no execution {execution}: the newest is {newest}, and the store keeps {}",
+                counted(kept.len(), "execution")
             ),
         ));
     }

@@ -15,6 +15,10 @@ impl Bank {
         self.0.lock().unwrap().insert(key.to_string(), cents);
     }
 
+    pub(crate) fn cancel(&self, name: &str) {
+        self.0.lock().unwrap().remove(name);
+    }
+
     pub(crate) fn knows(&self, key: &str) -> bool {
         self.0.lock().unwrap().contains_key(key)
     }
@@ -48,8 +52,8 @@ async fn refund(ctx: ActivityContext, State(bank): State<Bank>, cents: i64) -> R
 #[outlast::orchestration(accepts(Approval))]
 async fn fulfil(ctx: OrchestrationContext, cents: i64) -> outlast::Result<String> {
     let mut undo = Undo::new(&ctx);
-    let receipt = charge::call(&ctx, cents).await?;
     undo.push::<refund>(cents);
+    let receipt = charge::call(&ctx, cents).await?;
     match ctx.next::<Approval>().within(days(3)).await? {
         Some(Approval { yes: true }) => Ok(receipt),
         _ => {
@@ -66,10 +70,10 @@ fn test() -> Test<fulfil> {
 
 #[test]
 fn a_saga_with_keys_holds_at_every_moment() {
-    let approved = test().send_at(days(2), &Approval { yes: true }).crash_everywhere(7);
+    let approved = test().send_at(days(2), Approval { yes: true }).crash_everywhere(7);
     approved.holds();
     assert!(approved.moments() >= 6 && approved.runs() > 40, "{approved}");
-    let refused = test().send_at(days(2), &Approval { yes: false }).crash_everywhere(7);
+    let refused = test().send_at(days(2), Approval { yes: false }).crash_everywhere(7);
     refused.holds();
     test().crash_everywhere(7).holds();
 }
@@ -97,7 +101,7 @@ fn the_smallest_failure_has_a_timeline() {
         "expected: Completed with ()",
         "world: [\"hello Ada\"]",
         "world: [\"hello Ada\", \"hello Ada\"]",
-        "the body of mail ran 2 times for 1 calls",
+        "the body of mail ran 2 times for 1 call",
         "instance 'greet-1' of greet is started",
         "the body of mail begins (delivery 1, key greet-1:1:2)",
         "CRASH before the call: store the outcome of activity 2",
@@ -108,6 +112,29 @@ fn the_smallest_failure_has_a_timeline() {
     }
     let first = &sweep.failures()[0];
     assert!(first.timeline.len() < 20 && sweep.failures()[1].timeline.is_empty(), "{text}");
+}
+
+#[outlast::orchestration(accepts(Approval))]
+async fn greet_later(ctx: OrchestrationContext) -> Result<(), String> {
+    ctx.next::<Approval>().await?;
+    Ok(mail::call(&ctx, "hello".into()).await?)
+}
+
+#[test]
+fn a_timeline_names_the_actions_of_the_test() {
+    let test = Test::<greet_later>::new(outlast::module![mail, greet_later])
+        .world(Ledger::<String>::default, Ledger::all)
+        .send_at(days(2), &Approval { yes: true })
+        .at(days(1), |_| async { Ok::<(), String>(()) });
+    let text = test.crash_everywhere(()).to_string();
+    for part in [
+        "the test acts (`.at`) (1d after the start)",
+        "the test sends a message of queue 'approval' (2d after the start)",
+    ] {
+        assert!(text.contains(part), "'{part}' is missing in\n{text}");
+    }
+    let cancelled = test.cancel_at(days(1), "no").run(());
+    assert_eq!(cancelled.result(), &Err(CallError::Cancelled("no".into())));
 }
 
 #[test]

@@ -78,8 +78,8 @@ async fn last_step(_ctx: ActivityContext) -> Result<(), String> {
 async fn ten_steps(ctx: OrchestrationContext) -> Result<(), String> {
     let mut undo = Undo::new(&ctx);
     for cents in 1..10 {
-        step::call(&ctx, cents).await?;
         undo.push::<undo_step>(cents);
+        step::call(&ctx, cents).await?;
     }
     if last_step::call(&ctx).await.is_err() {
         undo.run().await?;

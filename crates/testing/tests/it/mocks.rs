@@ -64,7 +64,7 @@ fn answers_come_in_order_and_anew_in_each_run() {
         run.calls::<charge>().times(3);
     }
     let text = crate::panic_of(|| test.run(7).calls::<charge>().once());
-    assert!(text.starts_with("activity 'charge' ran 3 times, not 1 times: 7 (pay-1:1:2), "), "{text}");
+    assert!(text.starts_with("activity 'charge' ran 3 times, not once: 7 (pay-1:1:2), "), "{text}");
 }
 
 #[test]

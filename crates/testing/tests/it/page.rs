@@ -26,27 +26,37 @@ struct Approval {
 
 #[outlast::activity]
 async fn charge(ctx: ActivityContext, State(bank): State<Bank>, cents: i64) -> Result<String, String> {
-    bank.book(ctx.idempotency_key(), cents);
+    bank.book(ctx.instance_id(), cents);
     Ok(format!("charged {cents}"))
 }
 
+/// Cancels the booking of the order. It succeeds also if nothing was charged.
 #[outlast::activity]
-async fn refund(ctx: ActivityContext, State(bank): State<Bank>, cents: i64) -> Result<(), String> {
-    bank.book(ctx.idempotency_key(), -cents);
+async fn refund(ctx: ActivityContext, State(bank): State<Bank>, _cents: i64) -> Result<(), String> {
+    bank.cancel(ctx.instance_id());
     Ok(())
 }
 
 #[outlast::orchestration(accepts(Approval))]
 async fn order(ctx: OrchestrationContext, cents: i64) -> Result<String, String> {
     let mut undo = Undo::new(&ctx);
-    let receipt = charge::call(&ctx, cents).await?;
+    // Before the call: a charge that fails may have taken the money.
     undo.push::<refund>(cents);
+    match pay(&ctx, cents).await {
+        Ok(receipt) => Ok(receipt),
+        Err(error) => {
+            undo.run().await?;
+            Err(error)
+        }
+    }
+}
+
+#[outlast::deterministic]
+async fn pay(ctx: &OrchestrationContext, cents: i64) -> Result<String, String> {
+    let receipt = charge::call(ctx, cents).await?;
     match ctx.next::<Approval>().within(days(3)).await? {
         Some(Approval { yes: true }) => Ok(receipt),
-        _ => {
-            undo.run().await?;
-            Err("not approved".to_string())
-        }
+        _ => Err("not approved".to_string()),
     }
 }
 
@@ -54,7 +64,7 @@ async fn order(ctx: OrchestrationContext, cents: i64) -> Result<String, String> 
 fn an_approved_order_is_charged() {
     let test = Test::<order>::new(outlast::module![order])
         .mock::<charge>(|cents| Ok(format!("charged {cents}")))
-        .send_at(days(2), &Approval { yes: true });
+        .send_at(days(2), Approval { yes: true });
     let run = test.run(700);
     assert_eq!(run.output(), "charged 700");
     assert_eq!(run.elapsed(), days(2));
@@ -63,10 +73,12 @@ fn an_approved_order_is_charged() {
 
 #[test]
 fn a_refused_charge_fails_the_order() {
-    let run =
-        Test::<order>::new(outlast::module![order]).answers::<charge>([Err("busy".to_string())]).run(700);
+    let run = Test::<order>::new(outlast::module![order])
+        .answers::<charge>([Err("busy".to_string())])
+        .mock::<refund>(|_| Ok(()))
+        .run(700);
     assert_eq!(run.failure(), "busy");
-    run.calls::<refund>().never();
+    run.calls::<refund>().once();
 }
 
 #[test]
@@ -88,13 +100,17 @@ fn the_history_of_a_refused_order() {
     test.run(700).matches("tests/snapshots/refused.history");
 }
 
-/// A fake bank, which ignores a second request with the same key.
+/// A fake bank. A booking has a name: a second booking under the same name changes nothing.
 #[derive(Clone, Default)]
 struct Bank(Arc<Mutex<BTreeMap<String, i64>>>);
 
 impl Bank {
-    fn book(&self, key: &str, cents: i64) {
-        self.0.lock().unwrap().insert(key.to_string(), cents);
+    fn book(&self, name: &str, cents: i64) {
+        self.0.lock().unwrap().insert(name.to_string(), cents);
+    }
+
+    fn cancel(&self, name: &str) {
+        self.0.lock().unwrap().remove(name);
     }
 
     fn balance(&self) -> i64 {
@@ -108,17 +124,17 @@ fn shop() -> Test<order> {
 
 #[test]
 fn no_crash_charges_twice() {
-    shop().send_at(days(2), &Approval { yes: true }).crash_everywhere(700).holds();
+    shop().send_at(days(2), Approval { yes: true }).crash_everywhere(700).holds();
 }
 
 #[test]
 fn no_crash_refunds_twice() {
-    shop().send_at(days(2), &Approval { yes: false }).crash_everywhere(700).holds();
+    shop().send_at(days(2), Approval { yes: false }).crash_everywhere(700).holds();
 }
 
 #[test]
 fn a_failed_order_costs_nothing() {
-    shop().send_at(days(2), &Approval { yes: true }).fail_everywhere(700).holds();
+    shop().send_at(days(2), Approval { yes: true }).fail_everywhere(700).holds();
 }
 
 #[test]
@@ -132,7 +148,7 @@ fn recorded_orders_still_replay() {
 fn the_recorded_order_is_exported_on_request() {
     if std::env::var_os("OUTLAST_BLESS").is_some() {
         shop()
-            .send_at(days(2), &Approval { yes: false })
+            .send_at(days(2), Approval { yes: false })
             .id("o-7")
             .run(700)
             .export("tests/histories/refused.json");

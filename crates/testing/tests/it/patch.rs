@@ -122,7 +122,7 @@ async fn a_patch_that_is_removed_too_early_breaks_the_old_instance_and_the_check
     runtime.shutdown(None).await;
     let check = ReplayCheck::new(outlast::module![after::order]).run_on(store.as_ref()).await;
     let [divergence] = &check.divergences[..] else { panic!("{check}") };
-    assert_eq!((divergence.event_id, divergence.recorded.as_str()), (4, "wait for message go"));
+    assert_eq!((divergence.event_id, divergence.recorded.as_str()), (4, "wait for a message of queue go"));
     let runtime = deploy(&store, outlast::module![after::order]).await;
     let error = finish(&store, "old").await.unwrap_err();
     assert!(error.contains("the code now asks for activity 'check_fraud' at"), "{error}");
@@ -133,7 +133,7 @@ async fn a_patch_that_is_removed_too_early_breaks_the_old_instance_and_the_check
 #[test]
 fn a_patched_orchestration_survives_a_crash_at_every_moment() {
     let module = outlast::module![reserve, check_fraud, charge, both::order];
-    let test = Test::<both::order>::new(module).send_at(days(1), &Go);
+    let test = Test::<both::order>::new(module).send_at(days(1), Go);
     let run = test.run(());
     assert_eq!(run.output(), &["reserved", "checked", "charged"]);
     test.crash_everywhere(()).holds();

@@ -25,7 +25,7 @@ async fn fulfil(ctx: OrchestrationContext, order: String) -> Result<String, Stri
 }
 
 fn test() -> Test<fulfil> {
-    Test::new(outlast::module![reserve, fulfil]).send_at(days(1), &Approval { yes: true })
+    Test::new(outlast::module![reserve, fulfil]).send_at(days(1), Approval { yes: true })
 }
 
 #[test]

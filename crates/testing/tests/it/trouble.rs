@@ -67,7 +67,7 @@ fn a_message_for_an_ended_instance_fails_the_test() {
     async fn short(_ctx: OrchestrationContext) -> Result<(), String> {
         Ok(())
     }
-    let test = Test::<short>::new(outlast::module![short]).settle(days(2)).send_at(days(1), &Go);
+    let test = Test::<short>::new(outlast::module![short]).settle(days(2)).send_at(days(1), Go);
     let trouble = test.try_run(()).unwrap_err();
     assert!(
         matches!(&trouble, Trouble::Action(text) if text.contains("at 1d") && text.contains("ended")),

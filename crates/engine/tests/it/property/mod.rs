@@ -212,7 +212,7 @@ fn words(event: &Event) -> Option<String> {
         EventKind::SubOrchestrationScheduled { name, .. } => Some(format!("a child orchestration '{name}'")),
         EventKind::OrchestrationChained { name, .. } => Some(format!("a detached orchestration '{name}'")),
         EventKind::ExternalSubscribed { name } => Some(format!("a wait for event '{name}'")),
-        EventKind::QueueSubscribed { name } => Some(format!("a dequeue from '{name}'")),
+        EventKind::QueueSubscribed { name } => Some(format!("a wait for a message of queue '{name}'")),
         EventKind::CustomStatusUpdated { .. } => Some("a custom status update".to_string()),
         EventKind::KeyValueSet { key, .. } => Some(format!("a write of key '{key}'")),
         EventKind::KeyValueCleared { key } => Some(format!("a removal of key '{key}'")),

@@ -65,8 +65,19 @@ async fn saga(ctx: OrchestrationContext) -> Result<String, String> {
 }
 
 fn node(log: &Log) -> Node {
-    let module =
-        outlast::module![act, fails, waits, saga, not_undone, observer, parent, child, endless, shielded];
+    let module = outlast::module![
+        act,
+        fails,
+        waits,
+        saga,
+        not_undone,
+        observer,
+        parent,
+        child,
+        endless,
+        parent_of_endless,
+        shielded
+    ];
     Node::of(module.state(log.clone()))
 }
 
@@ -199,9 +210,53 @@ async fn activities_and_children_are_told_before_a_step_has_run() {
     for told in [" ActivityCancelRequested", " SubOrchestrationCancelRequested"] {
         assert!(requested < place(told) && place(told) < place(" ActivityCompleted"), "{told}: {history:#?}");
     }
-    assert!(
-        log.all().contains(&"child undone".to_string()) && log.all().contains(&"parent undone".to_string())
-    );
+    cluster.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_is_undone_before_its_parent_whatever_crashes() {
+    let crashes = Crash::points(10, 10).into_iter().map(Some);
+    for crash in std::iter::once(None).chain(crashes) {
+        let cluster = match crash {
+            None => Cluster::paused(Kind::SqliteMemory).await,
+            Some(crash) => Cluster::crashing(Kind::SqliteFile, crash).await,
+        };
+        let log = Log::default();
+        cluster.start(&node(&log)).await;
+        let one = parent::start(&cluster.client).id("p").await.unwrap();
+        cluster.says("p", "waits").await;
+        let began = tokio::time::Instant::now();
+        one.cancel("stop").await.unwrap();
+        assert_eq!(one.result().await, Err(CallError::Cancelled("stop".into())), "{crash:?}");
+        let undone: Vec<String> = log.all().into_iter().filter(|text| text.ends_with("undone")).collect();
+        assert_eq!(undone, ["child undone", "parent undone"], "{crash:?}");
+        assert!(crash.is_some() || began.elapsed() < Duration::from_secs(150), "{:?}", began.elapsed());
+        cluster.end().await;
+    }
+}
+
+#[outlast::orchestration(on_cancel = undo, grace = "10m")]
+async fn parent_of_endless(ctx: OrchestrationContext) -> Result<(), String> {
+    let mut undo = Undo::new(&ctx);
+    undo.push::<act>("parent undone".into());
+    let child = endless::child(&ctx).id("slow");
+    ctx.set_custom_status("waits");
+    Ok(child.await?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_does_not_answer_delays_its_parent_by_half_of_the_grace_period() {
+    let (cluster, log) = (Cluster::paused(Kind::SqliteMemory).await, Log::default());
+    cluster.start(&node(&log)).await;
+    let one = parent_of_endless::start(&cluster.client).id("p").await.unwrap();
+    cluster.says("slow", "waits").await;
+    let began = tokio::time::Instant::now();
+    one.cancel("stop").await.unwrap();
+    assert_eq!(one.result().await, Err(CallError::Cancelled("stop".into())));
+    let minutes = began.elapsed().as_secs() / 60;
+    assert!((5..10).contains(&minutes), "{minutes} minutes");
+    assert_eq!(log.all(), ["parent undone"]);
+    endless::handle(&cluster.client, "slow").terminate("enough").await.unwrap();
     cluster.end().await;
 }
 

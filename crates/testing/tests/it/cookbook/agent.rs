@@ -100,7 +100,7 @@ fn desk() -> Test<agent> {
 
 #[test]
 fn an_agent_refunds_with_permission() {
-    let test = desk().send_at(hours(5), &Permission { granted: true });
+    let test = desk().send_at(hours(5), Permission { granted: true });
     let run = test.run("Where is o-7?".into());
     assert_eq!(run.output(), "refunded 700 cents for o-7");
     run.calls::<ask_model>().times(2);

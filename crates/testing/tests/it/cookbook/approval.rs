@@ -59,7 +59,7 @@ fn a_small_expense_is_paid_at_once() {
 
 #[test]
 fn a_large_expense_waits_for_its_approval() {
-    let run = office().send_at(hours(30), &Decision::Approved { by: "Ada".into() }).run(90_000);
+    let run = office().send_at(hours(30), Decision::Approved { by: "Ada".into() }).run(90_000);
     assert_eq!(run.output(), &Expense::Paid { approved_by: Some("Ada".into()) });
     assert_eq!(run.elapsed(), hours(30));
 }

@@ -54,7 +54,7 @@ fn an_outage_of_two_hours_is_one_alarm() {
     let run = Test::<watch>::new(outlast::module![watch])
         .mock_with::<is_up, _>(|call, _url| async move { Ok(!(100..220).contains(&call.number())) })
         .mock::<alert>(|_| Ok(()))
-        .send_at(hours(6), &Stop)
+        .send_at(hours(6), Stop)
         .run(Watch { url: "shop.example".into(), ..Watch::default() });
     assert_eq!(run.output(), &1);
     assert_eq!(run.calls::<alert>().inputs(), ["shop.example is down", "shop.example is back"]);

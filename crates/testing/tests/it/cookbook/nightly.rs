@@ -56,7 +56,7 @@ fn three_nights_are_three_reports() {
     let run = Test::<nightly>::new(outlast::module![nightly, report])
         .mock::<make_report>(|day| Ok(format!("day {day}")))
         .mock::<mail>(|_| Ok(()))
-        .send_at(days(3), &Stop)
+        .send_at(days(3), Stop)
         .run(());
     assert_eq!(run.elapsed(), days(3));
     assert_eq!(run.calls::<mail>().inputs(), ["day 19676", "day 19677", "day 19678"]);

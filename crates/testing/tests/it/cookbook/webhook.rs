@@ -59,9 +59,9 @@ fn event(id: &str, cents: i64) -> Event {
 fn an_event_that_comes_twice_is_booked_once() {
     let run = Test::<inbox>::new(outlast::module![inbox])
         .mock::<book>(|_| Ok(()))
-        .send_at(minutes(1), &event("e-1", 500))
-        .send_at(minutes(2), &event("e-1", 500))
-        .send_at(minutes(3), &event("e-2", -200))
+        .send_at(minutes(1), event("e-1", 500))
+        .send_at(minutes(2), event("e-1", 500))
+        .send_at(minutes(3), event("e-2", -200))
         .run(Inbox::default());
     assert_eq!(run.output().cents, 300);
     run.calls::<book>().times(2);

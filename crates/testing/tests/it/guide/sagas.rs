@@ -98,7 +98,7 @@ fn shop() -> Test<order> {
 
 #[test]
 fn an_approved_order_keeps_its_bookings_whatever_crashes() {
-    let test = shop().send_at(days(2), &Approval { yes: true });
+    let test = shop().send_at(days(2), Approval { yes: true });
     let run = test.run(order::input("o-1".into(), 700));
     assert_eq!(run.output(), "o-1 is on its way");
     assert_eq!(run.observed(), [r#"{"goods of o-1": 1, "money of o-1": 700}"#]);
@@ -107,7 +107,7 @@ fn an_approved_order_keeps_its_bookings_whatever_crashes() {
 
 #[test]
 fn a_refused_order_leaves_nothing_whatever_crashes() {
-    let test = shop().send_at(days(2), &Approval { yes: false });
+    let test = shop().send_at(days(2), Approval { yes: false });
     let run = test.run(order::input("o-1".into(), 700));
     assert_eq!(run.failure(), "refused");
     assert_eq!(run.observed(), ["{}"]);
@@ -116,7 +116,7 @@ fn a_refused_order_leaves_nothing_whatever_crashes() {
 
 #[test]
 fn a_failed_step_leaves_nothing() {
-    shop().send_at(days(2), &Approval { yes: true }).fail_everywhere(order::input("o-1".into(), 700)).holds();
+    shop().send_at(days(2), Approval { yes: true }).fail_everywhere(order::input("o-1".into(), 700)).holds();
 }
 
 #[test]

@@ -101,7 +101,7 @@ async fn invite(ctx: OrchestrationContext, guest: String) -> Result<Option<bool>
 #[test]
 fn a_guest_is_reminded_until_the_reply_comes() {
     let test = Test::<invite>::new(outlast::module![invite]).mock::<remind>(|_| Ok(()));
-    let run = test.clone().send_at(hours(30), &Reply { comes: true }).run("Ada".into());
+    let run = test.clone().send_at(hours(30), Reply { comes: true }).run("Ada".into());
     assert_eq!((run.output(), run.calls::<remind>().count()), (&Some(true), 1));
     let run = test.run("Bob".into());
     assert_eq!((run.output(), run.calls::<remind>().count()), (&None, 3));

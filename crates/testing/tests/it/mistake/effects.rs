@@ -84,7 +84,7 @@ fn an_activity_whose_effect_is_not_idempotent() {
     let wrong =
         Test::<greet_always>::new(outlast::module![mail_always, greet_always]).world(Mails::default, sent);
     let wrong = wrong.crash_everywhere(());
-    assert!(wrong.failures()[0].repeated[0].contains("mail_always ran 2 times for 1 calls"), "{wrong}");
+    assert!(wrong.failures()[0].repeated[0].contains("mail_always ran 2 times for 1 call"), "{wrong}");
     let right = Test::<greet_once>::new(outlast::module![mail_once, greet_once]).world(Mails::default, sent);
     right.crash_everywhere(()).holds();
 }
@@ -97,9 +97,17 @@ async fn refund_blindly(_ctx: ActivityContext, State(bank): State<Bank>, cents: 
     Ok(())
 }
 
+/// The charge of an order has a name, by which the refund finds it.
 #[outlast::activity]
-async fn refund(ctx: ActivityContext, State(bank): State<Bank>, cents: i64) -> Result<(), String> {
-    bank.book(ctx.idempotency_key(), -cents);
+async fn charge_order(ctx: ActivityContext, State(bank): State<Bank>, cents: i64) -> Result<(), String> {
+    bank.book(ctx.instance_id(), cents);
+    Ok(())
+}
+
+/// Succeeds also if nothing was charged.
+#[outlast::activity]
+async fn refund_order(ctx: ActivityContext, State(bank): State<Bank>) -> Result<(), String> {
+    bank.cancel(ctx.instance_id());
     Ok(())
 }
 
@@ -111,8 +119,8 @@ async fn ship(_ctx: ActivityContext) -> Result<(), String> {
 #[outlast::orchestration]
 async fn order_with_blind_undo(ctx: OrchestrationContext, cents: i64) -> Result<(), String> {
     let mut undo = Undo::new(&ctx);
-    charge::call(&ctx, cents).await?;
     undo.push::<refund_blindly>(cents);
+    charge::call(&ctx, cents).await?;
     if let Err(error) = ship::call(&ctx).await {
         undo.run().await?;
         return Err(error.into());
@@ -123,9 +131,12 @@ async fn order_with_blind_undo(ctx: OrchestrationContext, cents: i64) -> Result<
 #[outlast::orchestration]
 async fn order(ctx: OrchestrationContext, cents: i64) -> Result<(), String> {
     let mut undo = Undo::new(&ctx);
-    charge::call(&ctx, cents).await?;
-    undo.push::<refund>(cents);
-    if let Err(error) = ship::call(&ctx).await {
+    undo.push::<refund_order>(());
+    let steps = async {
+        charge_order::call(&ctx, cents).await?;
+        ship::call(&ctx).await
+    };
+    if let Err(error) = steps.await {
         undo.run().await?;
         return Err(error.into());
     }
@@ -136,7 +147,7 @@ async fn order(ctx: OrchestrationContext, cents: i64) -> Result<(), String> {
 fn an_undo_that_is_not_idempotent() {
     let wrong = with_bank!(order_with_blind_undo, charge, refund_blindly, ship).crash_everywhere(7);
     assert_eq!(wrong.failures()[0].found, "Failed with sold out; world: (-7, 3)", "{wrong}");
-    with_bank!(order, charge, refund, ship).crash_everywhere(7).holds();
+    with_bank!(order, charge_order, refund_order, ship).crash_everywhere(7).holds();
 }
 
 #[outlast::orchestration]
@@ -150,11 +161,52 @@ fn a_missing_undo() {
     let balance = |bank: &Bank| bank.balance();
     let wrong = Test::<order_without_undo>::new(outlast::module![charge, order_without_undo]);
     let wrong = wrong.mock::<ship>(|()| Ok(())).world(Bank::default, balance).fail_everywhere(7);
-    assert_eq!(wrong.runs(), 2);
-    assert_eq!(wrong.failures().len(), 1, "{wrong}");
-    assert_eq!(wrong.failures()[0].schedule, "activity 2 (ship) fails", "{wrong}");
-    let right = Test::<order>::new(outlast::module![charge, refund, order]);
+    assert_eq!((wrong.moments(), wrong.runs()), (2, 4));
+    let schedules: Vec<&str> = wrong.failures().iter().map(|failure| failure.schedule.as_str()).collect();
+    let expected = [
+        "activity 1 (charge) fails after its body has returned",
+        "activity 2 (ship) fails instead of running",
+        "activity 2 (ship) fails after its body has returned",
+    ];
+    assert_eq!(schedules, expected, "{wrong}");
+    let right = Test::<order>::new(outlast::module![charge_order, refund_order, order]);
     right.mock::<ship>(|()| Ok(())).world(Bank::default, balance).fail_everywhere(7).holds();
+}
+
+// An undo that is pushed after its call: the charge is made, its answer is lost, and the undo is not there.
+
+#[outlast::orchestration]
+async fn order_with_late_undo(ctx: OrchestrationContext, cents: i64) -> Result<(), String> {
+    let mut undo = Undo::new(&ctx);
+    let steps = async {
+        charge_order::call(&ctx, cents).await?;
+        undo.push::<refund_order>(());
+        ship::call(&ctx).await
+    };
+    if let Err(error) = steps.await {
+        undo.run().await?;
+        return Err(error.into());
+    }
+    Ok(())
+}
+
+#[test]
+fn an_undo_that_is_pushed_after_its_call() {
+    let module = outlast::module![charge_order, refund_order, order_with_late_undo];
+    let wrong = Test::<order_with_late_undo>::new(module).mock::<ship>(|()| Ok(()));
+    let wrong = wrong.world(Bank::default, Bank::balance).fail_everywhere(7);
+    assert_eq!(wrong.failures().len(), 1, "{wrong}");
+    let text = wrong.to_string();
+    for part in [
+        "2 moments, 4 runs with a fault, 1 of them ends otherwise",
+        "activity 1 (charge_order) fails after its body has returned",
+        "expected: a failed instance leaves the world as it was: 0",
+        "found:    Failed with the test fails this activity; world: 7",
+        "the body of charge_order returns null",
+        "activity charge_order fails after its body, because the test says so",
+    ] {
+        assert!(text.contains(part), "'{part}' is missing in\n{text}");
+    }
 }
 
 // Two effects in one activity, and a check of the first one only.

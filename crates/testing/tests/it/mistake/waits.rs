@@ -28,12 +28,12 @@ async fn waits_for_a_letter(ctx: OrchestrationContext) -> Result<(), String> {
 #[test]
 fn a_lost_signal() {
     let wrong = Test::<waits_for_a_signal>::new(outlast::module![waits_for_a_signal]);
-    let wrong = wrong.send_at(hours(2), &Signal).limit(days(1)).crash_everywhere(());
+    let wrong = wrong.send_at(hours(2), Signal).limit(days(1)).crash_everywhere(());
     let first = &wrong.failures()[0];
     assert!(first.found.contains("It waits for event 'signal'"), "{wrong}");
     assert!(first.schedule.contains("it starts again after the next message"), "{wrong}");
     let right = Test::<waits_for_a_letter>::new(outlast::module![waits_for_a_letter]);
-    right.send_at(hours(2), &Letter).limit(days(1)).crash_everywhere(()).holds();
+    right.send_at(hours(2), Letter).limit(days(1)).crash_everywhere(()).holds();
 }
 
 // A wait without a timeout for a job that lives in the memory of the process.
