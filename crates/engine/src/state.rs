@@ -271,7 +271,6 @@ impl State {
         wakers
     }
 
-    /// Whether the code awaits a durable future.
     /// Whether a child that the code dropped has no outcome. A child whose id was refused has no event and gets none.
     pub(crate) fn has_dropped_children(&self) -> bool {
         let is_sent = |token: u64, future: &FutureState| {
@@ -285,6 +284,7 @@ impl State {
         })
     }
 
+    /// Whether the code awaits a durable future.
     pub(crate) fn is_waiting(&self) -> bool {
         self.waiting > 0 || self.cancellation.is_awaited()
     }
