@@ -81,6 +81,7 @@ mod tests {
     const NOT_APPLICABLE: &[&str] = &[
         "dead_letters::",
         "pending::",
+        "requeues::a_requeue_ends_the_wait",
         "waiting::",
         "dropped_fetch::many_dropped_waits_take_no_item",
         "dropped_fetch::an_item_for_a_dropped_fetch_is_not_lost",

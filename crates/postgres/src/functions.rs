@@ -423,6 +423,6 @@ mod tests {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_ .=".contains(c))
         };
         assert_eq!(left.filter(is_name).collect::<Vec<_>>(), [""; 0]);
-        assert_eq!(text.matches("CREATE FUNCTION").count(), 31);
+        assert_eq!(text.matches("CREATE FUNCTION").count(), 32);
     }
 }

@@ -70,12 +70,16 @@ fn apply_pending(db: &Db, path: &Path, options: &SqliteOptions) -> Result<()> {
 }
 
 fn not_applied(path: &Path, migration: &Migration, error: rusqlite::Error) -> SqliteError {
-    match error.sqlite_error_code() {
-        // The statement is invalid, so the tables differ from the ledger.
-        Some(ErrorCode::Unknown) => {
-            damaged(path, format!("version {} cannot be applied: {error}", migration.version))
+    let version = migration.version;
+    match error {
+        // The statement is invalid, so the tables differ from the ledger. The text of this error has the whole migration.
+        rusqlite::Error::SqlInputError { msg, .. } => {
+            damaged(path, format!("version {version} cannot be applied: {msg}"))
         }
-        _ => error.into(),
+        error if error.sqlite_error_code() == Some(ErrorCode::Unknown) => {
+            damaged(path, format!("version {version} cannot be applied: {error}"))
+        }
+        error => error.into(),
     }
 }
 

@@ -128,8 +128,8 @@ mod needs_postgres {
         drop(PostgresProvider::new_with_schema(&url, Some(&schema)).await.unwrap());
         for (change, part) in [
             (
-                "DELETE FROM {}.outlast_migrations WHERE version = 2",
-                "has schema version 1, this release needs 2",
+                "DELETE FROM {}.outlast_migrations WHERE version > 1",
+                "has schema version 1, this release needs 3",
             ),
             ("INSERT INTO {}.outlast_migrations VALUES (99, 'later', 'x')", "use a newer release"),
         ] {

@@ -118,12 +118,12 @@ async fn many_instances_are_paused_resumed_terminated_and_deleted() {
     assert_eq!(refused.code, Some(6), "{refused:?}");
     assert!(refused.err.contains("instance 'a-1' runs: nothing was deleted"), "{refused:?}");
     let ended = two("terminate");
-    assert!(ended.starts_with("2 instances end at their next turn"), "{ended}");
+    assert!(ended.starts_with("Asked 2 instances to end; 0 had ended before."), "{ended}");
     for id in ["a-1", "a-2"] {
         program.client.wait_for_orchestration(id, crate::program::LONG).await.unwrap();
     }
     let deleted = two("delete");
-    assert_eq!(deleted, "Deleted 2 roots with their descendants; 0 had changed before.\n");
+    assert_eq!(deleted, "Deleted 2 roots with all descendants; 0 had changed before.\n");
     assert_eq!(program.client.list_all_instances().await.unwrap(), ["b-1"]);
     assert!(instance("delete", &["a-1"]).not_found().contains("there is no instance 'a-1'"));
     let forced = instance("delete", &["b-1", "--force", "--by", "ada", "--reason", "a test"]).fine();

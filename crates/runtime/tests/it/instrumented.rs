@@ -482,7 +482,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         format!("provider.ack_orchestration_item_duration_ms{{}} = {}", zeros(2)),
         format!("provider.ack_worker_duration_ms{{}} = {}", zeros(3)),
         format!("provider.dequeue_worker_duration_ms{{}} = {}", zeros(2)),
-        format!("provider.enqueue_orchestrator_duration_ms{{}} = {}", zeros(4)),
+        format!("provider.enqueue_orchestrator_duration_ms{{}} = {}", zeros(5)),
         format!("provider.fetch_orchestration_item_duration_ms{{}} = {}", zeros(2)),
     ];
     let groups = [
@@ -492,7 +492,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         ("ack_worker", 3),
         ("append_with_execution", 1),
         ("cleanup_orphaned_sessions", 1),
-        ("enqueue", 5),
+        ("enqueue", 6),
         ("fetch", 4),
         ("get_custom_status", 1),
         ("get_instance_stats", 1),
@@ -514,7 +514,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
     let seed: Vec<String> = lines.iter().filter(|line| line.starts_with("provider.")).cloned().collect();
     assert_eq!(seed, [of_seed.to_vec(), failed.to_vec()].concat());
     assert_eq!(lines.len(), contract.len() + seed.len(), "nothing else is recorded: {lines:#?}");
-    assert_eq!(metrics.snapshot().provider_errors, 32);
+    assert_eq!(metrics.snapshot().provider_errors, 33);
 }
 
 /// The error types of the contract's and of the seed's counter for one failed call.

@@ -10,7 +10,7 @@ const REFUSED: &str = "must be refused";
 const ALL: &[&str] = &[];
 
 /// The validations that fail, by category, and their failure messages.
-const FAILS: [(&str, &[&str], &str); 22] = [
+const FAILS: [(&str, &[&str], &str); 23] = [
     ("management", MANAGEMENT, NO_MANAGEMENT),
     ("deletion", ALL, NO_MANAGEMENT),
     ("prune", ALL, NO_MANAGEMENT),
@@ -18,6 +18,7 @@ const FAILS: [(&str, &[&str], &str); 22] = [
     ("cancellation", &["test_orphan_activity_after_instance_force_deletion"], NO_MANAGEMENT),
     ("kv_store", KV_DELETION_AND_PRUNING, NO_MANAGEMENT),
     ("holds", HOLDS_BY_OPERATORS, NO_MANAGEMENT),
+    ("requeues", REQUEUES, NO_MANAGEMENT),
     ("resets", ALL, NO_MANAGEMENT),
     ("transfers", ALL, NO_MANAGEMENT),
     ("listing", ALL, NO_MANAGEMENT),
@@ -85,6 +86,15 @@ const HOLDS_BY_OPERATORS: &[&str] = &[
     "orchestrations_are_paused_once_and_listed",
     "a_resumption_ends_one_pause",
     "the_audit_keeps_its_records",
+];
+
+/// All but the one about fetches that wait.
+const REQUEUES: &[&str] = &[
+    "dead_letters_are_paged_by_number",
+    "a_requeued_message_is_delivered_as_new",
+    "a_requeued_activity_is_delivered_as_new",
+    "an_undeliverable_dead_letter_stays",
+    "a_dropped_dead_letter_is_gone",
 ];
 
 const TIMES_TREES_AND_DEPTHS: &[&str] = &[
