@@ -83,6 +83,8 @@ impl Tab {
         self.go("about:blank").await;
         self.devtools("Network.clearBrowserCookies", json!({})).await;
         self.devtools("Emulation.setEmulatedMedia", json!({"features": []})).await;
+        // A test before this one may have left the focus in another window.
+        self.devtools("Emulation.setFocusEmulationEnabled", json!({"enabled": true})).await;
         self.size(1280, 800).await;
         self.logged().await;
     }

@@ -7,6 +7,7 @@ UNION ALL SELECT 'instance_locks', count(*) FROM instance_locks
 UNION ALL SELECT 'instances', count(*) FROM instances
 UNION ALL SELECT 'kv_delta', count(*) FROM kv_delta
 UNION ALL SELECT 'kv_store', count(*) FROM kv_store
+UNION ALL SELECT 'message_keys', count(*) FROM message_keys
 UNION ALL SELECT 'message_texts', count(*) FROM message_texts
 UNION ALL SELECT 'orchestrator_queue', count(*) FROM orchestrator_queue
 UNION ALL SELECT 'paused_orchestrations', count(*) FROM paused_orchestrations
