@@ -185,7 +185,9 @@ impl Tab {
         self.keys([key.code()]).await;
     }
 
+    /// Chromium drops keys before a page is painted, and a visitor presses none then.
     async fn keys(&self, keys: impl IntoIterator<Item = char>) {
+        self.until("performance.getEntriesByName('first-contentful-paint').length > 0").await;
         let stroke = |key: char| {
             let key = key.to_string();
             [json!({"type": "keyDown", "value": key}), json!({"type": "keyUp", "value": key})]
