@@ -55,6 +55,11 @@ impl Watches {
         self.count.load(Ordering::Relaxed) > 0
     }
 
+    /// Whether the instance is watched now. A watch may be registered before the commit of the caller is visible.
+    pub fn has_watch_of(&self, instance: &str) -> bool {
+        self.is_watched() && self.table().by_instance.contains_key(instance)
+    }
+
     /// Resolves the watches of an instance whose interest a commit meets; `ended` is true if the commit ended or deleted the instance.
     pub fn committed(&self, instance: &str, ended: bool) {
         self.resolve(instance, ended, None);
@@ -166,6 +171,7 @@ mod tests {
             let watches = Arc::new(Watches::default());
             let mut watch = watches.watch("i", interest);
             assert!(!is_resolved(&mut watch));
+            assert!(watches.has_watch_of("i") && !watches.has_watch_of("j"));
             watches.committed(instance, ended);
             assert_eq!(is_resolved(&mut watch), expected, "{interest:?} {instance} {ended}");
             assert_eq!(watches.is_watched(), !expected);

@@ -18,6 +18,7 @@ mod gauges;
 mod handler;
 mod instrumented;
 pub mod lens;
+mod local;
 mod module;
 pub mod observability;
 mod observe;

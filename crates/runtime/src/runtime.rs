@@ -2,12 +2,12 @@
 
 use crate::check::{Build, answer_and_exit};
 use crate::core::Core;
-use crate::dispatch::eager;
 use crate::dispatch::lease::renew_leases;
 use crate::dispatch::park::release_parked;
 use crate::dispatch::session::manage_sessions;
 use crate::dispatch::{ActivityQueue, TurnQueue, run_slots};
 use crate::gauges::poll_gauges;
+use crate::local;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
 use crate::options::{OnMisfit, RuntimeOptions};
 use crate::registry::{ActivityRegistry, OrchestrationRegistry};
@@ -123,7 +123,7 @@ impl Runtime {
             "capability filter: executions started under these versions of the contract are run"
         );
         Self::spawn(&core);
-        eager::register(store_id, &core);
+        local::register(store_id, &core);
         Arc::new(Self {
             stopping: core.stopping.clone(),
             aborted: core.aborted.clone(),

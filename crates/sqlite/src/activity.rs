@@ -8,14 +8,16 @@ use crate::park::{Ask, FetchState, MAX_LOOKUP};
 use crate::session;
 use crate::sql;
 use crate::transaction::Transaction;
+use crate::watched::Committed;
 use outlast_provider::{
     Completion, DeadLetterQueue, FetchedWork, FusedCompletion, SessionFetchConfig, TagFilter, TurnAhead,
     WorkNotes, WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::token::{self, Secret};
-use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, Token, TurnAtFetch, rows};
+use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, Token, TurnAtFetch, Watches, rows};
 use rusqlite::Row;
 use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The conditions of a fetch of activities.
@@ -287,6 +289,7 @@ pub(crate) struct CompleteWithTurn {
     pub(crate) ahead: TurnAhead,
     /// The commit of the run-ahead turn.
     pub(crate) plan: CommitPlan,
+    pub(crate) watches: Arc<Watches>,
 }
 
 /// Completes an activity and commits the run-ahead turn, if the instance is at the position that the turn assumes; otherwise
@@ -294,16 +297,17 @@ pub(crate) struct CompleteWithTurn {
 pub(crate) fn complete_with_turn(
     tx: &mut Transaction<'_>,
     activity: &CompleteWithTurn,
-) -> Result<Completion> {
-    let CompleteWithTurn { token, completion, ahead, plan } = activity;
+) -> Result<Committed<Completion>> {
+    let CompleteWithTurn { token, completion, ahead, plan, watches } = activity;
     let instance = completion.instance_id.as_str();
     let Some(kv_changed) = can_run_ahead(tx, instance, ahead, plan)? else {
         ack(tx, token, Some(completion))?;
-        return Ok(Completion::Queued);
+        return Ok(Committed::without_turn(Completion::Queued));
     };
     ack(tx, token, None)?;
     store_ahead(tx, instance, kv_changed, plan)?;
-    Ok(Completion::WithTurn { at_ms: tx.now })
+    let answer = Completion::WithTurn { at_ms: tx.now };
+    Ok(Committed::of(answer, tx, watches, instance, plan))
 }
 
 /// Activities of one instance to complete, with the run-ahead turn of all their outcomes.
@@ -313,6 +317,7 @@ pub(crate) struct CompleteAllWithTurn {
     pub(crate) ahead: TurnAhead,
     /// The commit of the run-ahead turn.
     pub(crate) plan: CommitPlan,
+    pub(crate) watches: Arc<Watches>,
 }
 
 /// Completes activities and commits the run-ahead turn, if all leases hold and the instance is at the position that the turn
@@ -320,11 +325,11 @@ pub(crate) struct CompleteAllWithTurn {
 pub(crate) fn complete_all_with_turn(
     tx: &mut Transaction<'_>,
     call: &CompleteAllWithTurn,
-) -> Result<FusedCompletion> {
-    let CompleteAllWithTurn { tokens, instance, ahead, plan } = call;
+) -> Result<Committed<FusedCompletion>> {
+    let CompleteAllWithTurn { tokens, instance, ahead, plan, watches } = call;
     // The leases are checked before the first write, because a refusal after a write costs a savepoint.
     let Some(kv_changed) = can_run_ahead(tx, instance, ahead, plan)? else {
-        return Ok(FusedCompletion::Unchanged);
+        return Ok(Committed::without_turn(FusedCompletion::Unchanged));
     };
     let mut held = HashSet::new();
     for token in tokens {
@@ -336,14 +341,15 @@ pub(crate) fn complete_all_with_turn(
             None => false,
         };
         if !holds {
-            return Ok(FusedCompletion::Unchanged);
+            return Ok(Committed::without_turn(FusedCompletion::Unchanged));
         }
     }
     for token in tokens {
         ack(tx, token, None)?;
     }
     store_ahead(tx, instance, kv_changed, plan)?;
-    Ok(FusedCompletion::WithTurn { at_ms: tx.now })
+    let answer = FusedCompletion::WithTurn { at_ms: tx.now };
+    Ok(Committed::of(answer, tx, watches, instance, plan))
 }
 
 /// Whether a turn can be committed that ran ahead: then, whether the instance has changed keys.

@@ -13,23 +13,26 @@ use crate::db::{Db, Result, column, id_column, key_column, stored_time};
 use crate::leased::{Abandon, Renew, TurnFacts};
 use crate::park::FetchState;
 use crate::transaction::Transaction;
+use crate::watched::Committed;
 use crate::{SqliteError, activity, kv, message, sql};
 use outlast_provider::saturating_ms;
 use outlast_provider_kit::pin::PinColumns;
 use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
-use outlast_provider_kit::{CommitPlan, TurnAtFetch, invalid_token, is_final};
+use outlast_provider_kit::{CommitPlan, TurnAtFetch, Watches, invalid_token, is_final};
 use rusqlite::ErrorCode;
 use rusqlite::types::ValueRef;
+use std::sync::Arc;
 
 /// A turn to commit, with the token of its lease.
 pub(crate) struct CommitTurn {
     pub(crate) token: String,
     pub(crate) plan: CommitPlan,
+    pub(crate) watches: Arc<Watches>,
 }
 
 /// Commits a turn: releases its lease, deletes its messages, then stores the plan. Returns the time of the commit.
-pub(crate) fn commit(tx: &mut Transaction<'_>, turn: &CommitTurn) -> Result<Option<u64>> {
-    let CommitTurn { token, plan } = turn;
+pub(crate) fn commit(tx: &mut Transaction<'_>, turn: &CommitTurn) -> Result<Committed<Option<u64>>> {
+    let CommitTurn { token, plan, watches } = turn;
     let now = column(tx.now);
     let Some((facts, secret)) = TurnFacts::of(token) else { return refused(token) };
     let instance = facts.at_fetch.instance;
@@ -49,7 +52,7 @@ pub(crate) fn commit(tx: &mut Transaction<'_>, turn: &CommitTurn) -> Result<Opti
     // Messages that were left behind, or that arrived after the fetch, can be fetched now.
     make_first_ready(tx, instance)?;
     store_plan(tx, facts, plan)?;
-    Ok(Some(tx.now))
+    Ok(Committed::of(Some(tx.now), tx, watches, instance, plan))
 }
 
 /// Stores the plan of a turn whose lease was valid.

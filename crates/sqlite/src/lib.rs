@@ -37,6 +37,7 @@ mod reset;
 mod session;
 mod start;
 mod transfer;
+mod watched;
 
 // The way of a request to the writer or to a reader, and of leases back to the caller.
 mod command;

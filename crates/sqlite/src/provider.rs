@@ -14,6 +14,7 @@ use crate::park::{Ask, Fetch};
 use crate::session::RenewSessions;
 use crate::start::{StartPlan, StartWithTurn};
 use crate::url::{self, Location};
+use crate::watched::Committed;
 use crate::{SqliteError, SqliteOptions, activity, commit, history, hold, kv, message, session, start};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
@@ -188,18 +189,18 @@ impl Provider for SqliteProvider {
     }
 
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Answer<Option<u64>> {
-        let turn = CommitTurn { plan: CommitPlan::of(commit)?, token: lock_token.to_string() };
+        let (plan, token) = (CommitPlan::of(commit)?, lock_token.to_string());
+        let turn = CommitTurn { plan, token, watches: self.watches() };
         let bytes = turn.plan.bytes().saturating_add(leased::bytes_to_delete(lock_token));
         let info = CallInfo::turn("ack_orchestration_item", lock_token).bytes(bytes);
-        let watches = self.watches();
-        let resolve_watches = move |turn: &CommitTurn, _: &Option<u64>| {
-            if watches.is_watched()
+        let resolve_watches = |turn: &CommitTurn, committed: &Committed<Option<u64>>| {
+            if turn.watches.is_watched()
                 && let Some(instance) = leased::instance_of(&turn.token)
             {
-                watches.committed(instance, turn.plan.ends_instance());
+                committed.resolve(&turn.watches, instance, &turn.plan);
             }
         };
-        self.write_then(info, turn, commit::commit, resolve_watches).await
+        Ok(self.write_then(info, turn, commit::commit, resolve_watches).await?.answer)
     }
 
     async fn abandon_orchestration_item(
@@ -278,14 +279,14 @@ impl Provider for SqliteProvider {
         let row = completion_row(ACK, &completion)?;
         let plan = CommitPlan::of(std::mem::take(&mut turn.commit))?;
         let info = CallInfo::message(ACK, &row).bytes(row.work_item.len() + plan.bytes());
-        let watches = self.watches();
-        let resolve_watches = move |activity: &CompleteWithTurn, completed: &Completion| {
-            if matches!(completed, Completion::WithTurn { .. }) {
-                watches.committed(&activity.completion.instance_id, activity.plan.ends_instance());
+        let resolve_watches = |call: &CompleteWithTurn, committed: &Committed<Completion>| {
+            if matches!(committed.answer, Completion::WithTurn { .. }) {
+                committed.resolve(&call.watches, &call.completion.instance_id, &call.plan);
             }
         };
-        let completed = CompleteWithTurn { token: token.to_string(), completion: row, ahead: turn, plan };
-        self.write_then(info, completed, activity::complete_with_turn, resolve_watches).await
+        let (token, watches) = (token.to_string(), self.watches());
+        let call = CompleteWithTurn { token, completion: row, ahead: turn, plan, watches };
+        Ok(self.write_then(info, call, activity::complete_with_turn, resolve_watches).await?.answer)
     }
 
     fn fuses_outcomes(&self) -> bool {
@@ -311,14 +312,13 @@ impl Provider for SqliteProvider {
         }
         let plan = CommitPlan::of(std::mem::take(&mut turn.commit))?;
         let info = CallInfo::of(ACK).instance(&instance).bytes(plan.bytes());
-        let watches = self.watches();
-        let resolve_watches = move |call: &CompleteAllWithTurn, completed: &FusedCompletion| {
-            if let FusedCompletion::WithTurn { .. } = completed {
-                watches.committed(&call.instance, call.plan.ends_instance());
+        let resolve_watches = |call: &CompleteAllWithTurn, committed: &Committed<FusedCompletion>| {
+            if let FusedCompletion::WithTurn { .. } = committed.answer {
+                committed.resolve(&call.watches, &call.instance, &call.plan);
             }
         };
-        let call = CompleteAllWithTurn { tokens, instance, ahead: turn, plan };
-        self.write_then(info, call, activity::complete_all_with_turn, resolve_watches).await
+        let call = CompleteAllWithTurn { tokens, instance, ahead: turn, plan, watches: self.watches() };
+        Ok(self.write_then(info, call, activity::complete_all_with_turn, resolve_watches).await?.answer)
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {

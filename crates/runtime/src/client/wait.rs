@@ -2,6 +2,7 @@
 
 use super::{Client, ClientError};
 use crate::OrchestrationStatus;
+use crate::local;
 use crate::uncounted::wait_until_counted;
 use outlast_model::ExecutionStatus;
 use outlast_provider::{InstanceOutcome, Interest};
@@ -133,7 +134,20 @@ impl Client {
         let mut watched = None;
         loop {
             // The watch is registered before the check, so that a commit between check and wait resolves it.
-            let watch = if timed_out { None } else { self.store.watch_instance(instance, interest) };
+            let mut watch = if timed_out { None } else { self.store.watch_instance(instance, interest) };
+            if let Some(commit) =
+                watch.as_mut().filter(|_| checks == 0 && self.is_likely_to_go_on(instance, interest))
+            {
+                tokio::select! {
+                    biased;
+                    () = deadline.as_mut() => timed_out = true,
+                    outcome = commit => {
+                        watched = outcome;
+                        watch = None;
+                    }
+                    () = tokio::time::sleep(HEAD_START) => {}
+                }
+            }
             if let Some(value) = check(watched.take()).await? {
                 if !timed_out {
                     tokio::select! {
@@ -159,6 +173,18 @@ impl Client {
         }
     }
 }
+
+impl Client {
+    /// Whether a wait for the end of the instance would read that it runs, as far as this process knows: a runtime on the same
+    /// store object holds it suspended.
+    fn is_likely_to_go_on(&self, instance: &str, interest: Interest) -> bool {
+        interest == Interest::Ended && local::holds_suspended(self.store_id, instance)
+    }
+}
+
+/// The time that the watch of an instance that goes on in this process has before the first check. Most waits for short instances
+/// end within it, and then read nothing. Another process may have ended the instance, so the time is short.
+const HEAD_START: Duration = Duration::from_millis(5);
 
 /// The pause between two checks of a wait.
 #[derive(Clone, Copy)]

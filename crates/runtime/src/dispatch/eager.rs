@@ -11,19 +11,12 @@ use super::skip::Skip;
 use super::turn::{Keep, Turn, TurnDecision};
 use super::warm::Position;
 use crate::core::Core;
-use crate::observe;
 use crate::uncounted::StoreId;
+use crate::{local, observe};
 use outlast_engine::{Admission, Execution, Report, TurnOutput};
 use outlast_model::{INITIAL_EXECUTION_ID, WorkItem};
 use outlast_provider::{Completion, Provider, ProviderError, TurnAhead};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-
-/// The runtimes of this process, by store object.
-static RUNTIMES: Mutex<Vec<(StoreId, Weak<Core>)>> = Mutex::new(Vec::new());
-
-fn runtimes() -> MutexGuard<'static, Vec<(StoreId, Weak<Core>)>> {
-    RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Decides whether a start is tried with its first turn. A store that queued the last ones is asked less often: it may not support
 /// eager starts, and a turn that is thrown away is work for nothing.
@@ -49,13 +42,6 @@ impl EagerBackoff {
     }
 }
 
-/// Lists a runtime, so that clients of the same store object find it.
-pub(crate) fn register(store: StoreId, core: &Arc<Core>) {
-    let mut runtimes = runtimes();
-    runtimes.retain(|(_, runtime)| runtime.strong_count() > 0);
-    runtimes.push((store, Arc::downgrade(core)));
-}
-
 /// Stores the start of a root instance, together with its first turn if a runtime of this process can run the turn now. The
 /// instance of a paused orchestration is held when its start is fetched.
 pub(crate) async fn start(
@@ -63,10 +49,7 @@ pub(crate) async fn start(
     store_id: StoreId,
     start: WorkItem,
 ) -> Result<(), ProviderError> {
-    let cores: Vec<Arc<Core>> = {
-        let runtimes = runtimes();
-        runtimes.iter().filter(|(id, _)| *id == store_id).filter_map(|(_, core)| core.upgrade()).collect()
-    };
+    let cores = local::on(store_id);
     let mut runs = Vec::new();
     if let WorkItem::StartOrchestration { orchestration, .. } = &start {
         for core in &cores {

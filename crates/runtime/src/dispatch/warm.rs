@@ -159,6 +159,13 @@ impl WarmCache {
         self.lock().entries.contains_key(instance)
     }
 
+    /// Whether the instance is suspended here, at any position, and no commit of it is in progress.
+    pub(crate) fn holds_suspended(&self, instance: &str) -> bool {
+        let state = self.lock();
+        let entry = state.entries.get(instance);
+        entry.is_some_and(|entry| matches!(entry.content, Content::Ready(Kept::Suspended(_))))
+    }
+
     /// Waits until the commit of the instance that is in progress is answered. `None` if this takes too long.
     pub(crate) async fn wait_for_commit(&self, instance: &str) -> Option<()> {
         // The commit that scheduled the activity is answered within this time; no other commit needs to be waited for.

@@ -9,6 +9,7 @@ mod codec;
 mod fused;
 mod holds;
 mod instrumented;
+mod local_waits;
 mod logging;
 mod metrics;
 mod options;

@@ -13,6 +13,7 @@ use outlast_model::WorkItem;
 use outlast_provider::{ExecutionMetadata, MessageBound, OsEntropy};
 use outlast_provider_kit::CommitPlan;
 use outlast_provider_kit::plan::message_row;
+use std::sync::Arc;
 use std::time::Duration;
 
 const LEASE_MS: u64 = 1_000;
@@ -91,7 +92,7 @@ impl Store {
             ..ExecutionMetadata::default()
         };
         let plan = CommitPlan::new(1, &[], &[], &[], metadata, Vec::new()).unwrap();
-        self.with(|tx, _| commit::commit(tx, &CommitTurn { token, plan })).unwrap();
+        self.with(|tx, _| commit::commit(tx, &CommitTurn { token, plan, watches: Arc::default() })).unwrap();
     }
 
     fn abandon(&mut self, token: String, delay_ms: Option<u64>) {

@@ -1,4 +1,4 @@
-//! Being told that something was committed for an instance.
+//! Watches: which commits resolve them, and with which outcome.
 
 use super::*;
 use crate::factory::raw;
@@ -16,12 +16,12 @@ fn watch(provider: &SqliteProvider, instance: &str, interest: Interest) -> Insta
     provider.watch_instance(instance, interest).expect("this store can be watched")
 }
 
-/// Which interests in "i" a change answers: `[Ended, Any]`.
+/// Which watches on "i" a change resolves: `[Ended, Any]`.
 async fn answered(provider: &SqliteProvider, change: impl Future<Output = ()>) -> [bool; 2] {
     let mut watches = [Ended, Any].map(|interest| watch(provider, "i", interest));
     let mut other = watch(provider, "other", Any);
     change.await;
-    assert!(!is_resolved(&mut other), "nobody touched it");
+    assert!(!is_resolved(&mut other), "no commit concerns this instance");
     watches.each_mut().map(is_resolved)
 }
 
@@ -67,10 +67,28 @@ async fn each_interest_is_answered_by_what_concerns_it() {
             let (_, token, _) = turn(p).await;
             p.renew_orchestration_item_lock(&token, LONG).await.unwrap();
             p.abandon_orchestration_item(&token, None, true).await.unwrap();
-            // What was given back is no longer this token's.
+            // The token is not valid after the turn was given back.
             assert!(ack(p, &token, vec![], vec![], completed_metadata()).await.is_err());
         };
         assert_eq!(answered(p, abandon).await, none);
+    }
+}
+
+#[tokio::test]
+async fn a_commit_that_ends_a_watched_instance_returns_its_outcome() {
+    let (_folder, stores) = stores().await;
+    for p in &stores {
+        commit(p, 1, None).await;
+        for (id, status) in [(2, "Completed"), (3, "Failed")] {
+            let ended = watch(p, "i", Ended);
+            commit(p, id, Some(status)).await;
+            let outcome = timeout(PATIENCE, ended).await.expect("the commit resolves the watch");
+            assert_eq!(outcome.as_ref().map(|outcome| outcome.status.as_str()), Some(status));
+            assert_eq!(outcome, p.read_outcome("i").await.unwrap());
+        }
+        let any = watch(p, "i", Any);
+        commit(p, 4, None).await;
+        assert_eq!(timeout(PATIENCE, any).await.unwrap(), None, "the commit does not end the instance");
     }
 }
 
@@ -107,9 +125,9 @@ async fn a_deletion_is_the_end_of_every_instance_that_it_takes() {
     }
 }
 
-/// Who waits for the news does not depend on who waits for the answer.
+/// The caller of a commit may drop its future; the watches of other callers resolve nevertheless.
 #[tokio::test]
-async fn a_commit_whose_caller_is_gone_is_told() {
+async fn a_commit_whose_caller_is_gone_resolves_watches() {
     let (_folder, stores) = stores().await;
     for p in &stores {
         create(p, "i").await;
@@ -119,13 +137,13 @@ async fn a_commit_whose_caller_is_gone_is_told() {
         let mut commit = Box::pin(ack(p, &token, vec![ended("i", 2)], vec![], completed_metadata()));
         let _ = commit.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         drop(commit);
-        timeout(PATIENCE, told).await.expect("the commit is told");
+        timeout(PATIENCE, told).await.expect("the commit resolves the watch");
         assert_eq!(p.read_outcome("i").await.unwrap().unwrap().status, "Completed");
     }
 }
 
-/// Watch, read, wait: whatever the moment of the commit, one of the two sees it, and what is told can be read by
-/// anybody.
+/// A client registers a watch, reads, and waits. At any moment of the commit either the read or the watch notices it, and every
+/// connection can read a commit that a watch has noticed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_commit_falls_between_the_watch_and_the_read() {
     let (_folder, path) = fresh();
@@ -163,7 +181,7 @@ async fn no_commit_falls_between_the_watch_and_the_read() {
             committing = Some(commit());
         }
         if !is_read {
-            timeout(PATIENCE, ended).await.expect("the commit is told");
+            timeout(PATIENCE, ended).await.expect("the commit resolves the watch");
             let sql = "SELECT status FROM executions WHERE instance_id = ?1";
             let status: String = conn.query_row(sql, [&instance], |row| row.get(0)).unwrap();
             assert_eq!(status, "Failed");
