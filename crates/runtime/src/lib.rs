@@ -21,6 +21,7 @@ pub mod lens;
 mod module;
 pub mod observability;
 mod observe;
+pub mod observer;
 mod options;
 pub mod registry;
 mod runtime;
