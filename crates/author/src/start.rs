@@ -23,6 +23,7 @@ pub struct Start<'a, O: Orchestration> {
     delay: Option<Duration>,
     conflict: Conflict,
     messages: Vec<(&'static str, Result<String, String>)>,
+    traceparent: Option<String>,
     of: PhantomData<fn() -> O>,
 }
 
@@ -37,6 +38,7 @@ impl<'a, O: Orchestration> Start<'a, O> {
             delay: None,
             conflict: Conflict::Fail,
             messages: Vec::new(),
+            traceparent: None,
             of: PhantomData,
         }
     }
@@ -54,6 +56,12 @@ impl<'a, O: Orchestration> Start<'a, O> {
     /// Begins after this time. The id is reserved from the moment the start is stored.
     pub fn delay(self, delay: Duration) -> Self {
         Self { delay: Some(delay), ..self }
+    }
+
+    /// The W3C `traceparent` of the caller, whose trace the traces of the instance continue:
+    /// [`StartBuilder::traceparent`](outlast_runtime::StartBuilder::traceparent).
+    pub fn traceparent(self, traceparent: impl Into<String>) -> Self {
+        Self { traceparent: Some(traceparent.into()), ..self }
     }
 
     /// Returns the handle of an existing instance instead of [`InstanceError::AlreadyExists`].
@@ -88,6 +96,9 @@ impl<'a, O: Orchestration> Start<'a, O> {
         }
         if let Some(delay) = self.delay {
             request = request.delay(delay);
+        }
+        if let Some(traceparent) = self.traceparent {
+            request = request.traceparent(traceparent);
         }
         let has_messages = !self.messages.is_empty();
         for (queue, message) in self.messages {

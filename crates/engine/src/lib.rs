@@ -39,6 +39,7 @@ pub use future::DurableFuture;
 pub use op::child::ParentClosePolicy;
 pub use op::entropy::{SYSTEM_CALL_PREFIX, SystemCall};
 pub use op::kv::KvValue;
+pub use op::queue::START_NOTE_QUEUE;
 pub use opening::{Admission, Admitted, Ended, Opening, ParentLink, Past, UNKNOWN_EXECUTION, admit};
 pub use patch::{PATCH_KEY_PREFIX, patch_of};
 pub use poison::{Poison, poison};

@@ -244,7 +244,7 @@ pub mod runtime {
         RuntimeOptions, StartError, UnregisteredBackoffConfig, kind_of,
     };
     pub use outlast_runtime::{Module, Need, State, States};
-    pub use outlast_runtime::{observability, registry};
+    pub use outlast_runtime::{observability, observer, registry};
 }
 
 /// The validation suite for stores: one function per rule of the contract.

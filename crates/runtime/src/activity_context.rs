@@ -39,6 +39,7 @@ pub struct ActivityContext {
     deadline_ms: Arc<AtomicU64>,
     codec: Codec,
     limits: Arc<Limits>,
+    traceparent: Option<Arc<str>>,
 }
 
 impl ActivityContext {
@@ -58,12 +59,21 @@ impl ActivityContext {
             deadline_ms,
             limits: Arc::default(),
             codec: Codec::default(),
+            traceparent: None,
         }
     }
 
     /// Sets the codec and limits of the runtime, which `get_client` passes on.
     pub(crate) fn with_settings(self, codec: Codec, limits: Arc<Limits>) -> Self {
         Self { codec, limits, ..self }
+    }
+
+    pub(crate) fn with_traceparent(self, traceparent: Option<String>) -> Self {
+        Self { traceparent: traceparent.map(Arc::from), ..self }
+    }
+
+    pub(crate) fn shared_traceparent(&self) -> Option<Arc<str>> {
+        self.traceparent.clone()
     }
 
     /// A context for unit tests that call an activity as a function: the instance is `test`, and the store is empty.
@@ -155,6 +165,12 @@ impl ActivityContext {
     /// again with the same id repeats its keys.
     pub fn idempotency_key(&self) -> &str {
         &self.idempotency_key
+    }
+
+    /// The trace context of this delivery as a W3C `traceparent`, to be sent with the requests that the activity makes. `None` if the
+    /// runtime makes no traces ([`RuntimeOptions::observer`](crate::RuntimeOptions::observer)).
+    pub fn traceparent(&self) -> Option<&str> {
+        self.traceparent.as_deref()
     }
 
     /// The end of the lease, in milliseconds since the epoch by the runtime's clock. After it another worker may run the same

@@ -17,6 +17,7 @@ use crate::dispatch::unregistered_pause::UnregisteredPause;
 use crate::dispatch::warm::WarmCache;
 use crate::instrumented::InstrumentedProvider;
 use crate::observability::MetricsProvider;
+use crate::observer::CommitObserver;
 use crate::options::RuntimeOptions;
 use crate::registry::{ActivityRegistry, OrchestrationRegistry};
 use crate::uncounted::{StoreId, UncountedCommits};
@@ -37,6 +38,7 @@ pub(crate) struct Core {
     pub(crate) limits: Arc<Limits>,
     pub(crate) filter: DispatcherCapabilityFilter,
     pub(crate) metrics: Arc<MetricsProvider>,
+    pub(crate) observer: Option<Arc<dyn CommitObserver>>,
     /// 128 random bits that identify this runtime.
     pub(crate) runtime_id: String,
     pub(crate) leases: Arc<Leases>,
@@ -107,8 +109,11 @@ impl Core {
         let uncounted = UncountedCommits::of_runtime_on(StoreId::of(&store));
         let gathers = store.fuses_outcomes() && options.orchestration_concurrency > 0;
         let gathering = gathers.then(Arc::default);
+        let store: Arc<dyn Provider> = Arc::new(InstrumentedProvider::new(store, Some(Arc::clone(&metrics))));
+        let observer = options.observer.as_ref().map(|observe| observe.observer(Arc::clone(&store)));
         Self {
-            store: Arc::new(InstrumentedProvider::new(store, Some(Arc::clone(&metrics)))),
+            store,
+            observer,
             activities: activities
                 .with_builtins(builtins(Arc::clone(&options.clock), Arc::clone(&options.entropy))),
             orchestrations,

@@ -22,6 +22,7 @@ mod local;
 mod module;
 pub mod observability;
 mod observe;
+pub mod observer;
 mod options;
 pub mod registry;
 mod runtime;

@@ -81,10 +81,11 @@ impl Operation for ContinueAsNew {
     fn end(&self, closing: &mut Closing<'_>, draft: &mut Draft) {
         let Close::ContinuedAsNew { input, version } = &closing.close else { return };
         let execution = &*closing.execution;
-        let (unread, custom_status, limits) = {
+        let (mut unread, custom_status, limits) = {
             let state = execution.context.lock();
             (state.inboxes.queues.unread(), state.custom_status.clone(), state.limits.clone())
         };
+        unread.retain(|(queue, _)| queue != queue::START_NOTE_QUEUE);
         let (carried, beyond) = carry_over(unread, &limits, &mut draft.report.warnings);
         let identity = execution.identity();
         let parent = execution.opening.parent.as_ref();

@@ -19,6 +19,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::Location;
 
+/// The queue of the note for traces that travels with a start. No orchestration reads it, and no execution takes it over.
+pub const START_NOTE_QUEUE: &str = "__outlast:start";
+
 impl OrchestrationContext {
     /// Takes the next message of a queue. Unread messages are kept, across continue-as-new too.
     #[track_caller]

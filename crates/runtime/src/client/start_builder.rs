@@ -1,7 +1,8 @@
 //! Builder for starts: optional version, delay, idempotency token, conflict policy and events, and a receipt.
 
 use super::{Client, ClientError};
-use outlast_model::WorkItem;
+use crate::observer::{StartNote, is_traceparent};
+use outlast_model::{WorkItem, wall_clock_ms};
 use outlast_provider::{StartOutcome, StartPolicy, StartRequest};
 use serde::Serialize;
 use std::fmt;
@@ -29,6 +30,7 @@ pub struct StartBuilder<'a> {
     delay: Option<Duration>,
     conflict: Conflict,
     events: Vec<Result<(String, String), ClientError>>,
+    traceparent: Option<String>,
 }
 
 impl Client {
@@ -63,6 +65,7 @@ impl Client {
             delay: None,
             conflict: Conflict::default(),
             events: Vec::new(),
+            traceparent: None,
         }
     }
 }
@@ -126,6 +129,15 @@ impl StartBuilder<'_> {
         self
     }
 
+    /// The W3C `traceparent` of the caller. The traces of the instance continue the trace of the caller, if runtimes make traces. A
+    /// text that is no `traceparent` is ignored, as the format requires.
+    ///
+    /// The store keeps it as a message of a reserved queue, in the same step as the start. An instance that exists does not get it.
+    pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
+        self.traceparent = Some(traceparent.into()).filter(|text| is_traceparent(text));
+        self
+    }
+
     /// Stores the start and its events in one step. If the instance exists, this is not an error: the receipt says so, and
     /// [`StartReceipt::started`] turns it into an error.
     ///
@@ -140,7 +152,20 @@ impl StartBuilder<'_> {
     /// idempotency token, or neither.
     pub async fn send(self) -> Result<StartReceipt, ClientError> {
         let client = self.client;
+        let note = self
+            .traceparent
+            .clone()
+            .map(|traceparent| StartNote::Caller { traceparent, sent_at_ms: wall_clock_ms() });
         let (instance, request) = self.into_request()?;
+        if let Some(note) = note.and_then(|note| note.message(instance.clone())) {
+            let mut noted = StartRequest { policy: StartPolicy::FailIfExists, ..request.clone() };
+            noted.messages.insert(0, note);
+            let outcome = client.store.start_orchestration(noted).await?;
+            // The note must not reach an existing instance, so the messages for such an instance are sent in a second call.
+            if outcome == StartOutcome::Started || request.policy == StartPolicy::FailIfExists {
+                return Ok(StartReceipt::new(instance, outcome));
+            }
+        }
         let outcome = client.store.start_orchestration(request).await?;
         Ok(StartReceipt::new(instance, outcome))
     }

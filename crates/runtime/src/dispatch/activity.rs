@@ -21,12 +21,14 @@ use crate::activity_context::{ActivityContext, ActivityIdentity};
 use crate::core::Core;
 use crate::handler::{ActivityHandler, Attempt};
 use crate::observability::Stopwatch;
-use crate::observe;
+use crate::observer::{ActivityDelivery, ActivityOutcome, Times};
+use crate::{observe, observer};
 use outlast_model::{AppErrorKind, ErrorDetails, EventKind, PoisonMessageType, WorkItem};
 use outlast_provider::{Completion, FetchedWork, ProviderError, SessionFetchConfig, WorkNotes, WorkRequest};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tracing::Instrument;
 
 /// The queue of activities.
@@ -121,6 +123,7 @@ impl Queue for ActivityQueue {
             attempt_count,
             notes,
             fetched_at: now_ms.map(|now_ms| (now_ms, started.fetched)),
+            times: None,
         };
         delivery.process(lease, started, input, orchestration, member).await;
     }
@@ -142,6 +145,8 @@ struct Delivery {
     notes: Option<WorkNotes>,
     /// The store's time at the fetch, if the store reports it, and a stopwatch that was started then.
     fetched_at: Option<(u64, Stopwatch)>,
+    /// The times of the run, for the observer.
+    times: Option<Times>,
 }
 
 /// The logged cause for a registered activity that exceeded `max_attempts` deliveries.
@@ -155,7 +160,7 @@ impl Delivery {
     /// Runs the activity and hands its outcome off to be committed. Poisons the activity if it was delivered too often, and gives
     /// it back if its handler is not registered or its session would exceed the limit of sessions.
     async fn process(
-        self,
+        mut self,
         lease: Lease,
         started: Started<'_>,
         input: String,
@@ -176,10 +181,12 @@ impl Delivery {
         let running =
             core.running.enter(Arc::clone(&self.instance), self.execution_id, self.id, lease.lost().clone());
         let context = self.context(&lease, orchestration).await;
-        let since = Stopwatch::start();
+        let (since, times) = (Stopwatch::start(), Times::start(core));
         let outcome = self.call(handler, context, input, &lease).await;
         drop((running, in_session, started.code_ended(core)));
-        observe::activity(core, &self.report(&outcome), since.elapsed());
+        let took = since.elapsed();
+        self.times = times.map(|times| times.after(took));
+        observe::activity(core, &self.report(&outcome), took);
         if !matches!(outcome, Outcome::Failed { .. }) {
             core.retries.remove(&self.instance, self.execution_id, self.id);
         }
@@ -188,7 +195,9 @@ impl Delivery {
                 drop(member);
                 let bytes = error.len();
                 let noted = async move {
-                    noted::give_back(&self.core, lease, retry_after, &error).await;
+                    if noted::give_back(&self.core, lease, retry_after, &error).await {
+                        self.observe(ActivityOutcome::Retried(retry_after));
+                    }
                 };
                 hand_off(core, ActivityQueue.name(), bytes, Box::pin(noted)).await;
             }
@@ -209,7 +218,8 @@ impl Delivery {
     }
 
     /// Commits the failure of an activity that exceeded `max_attempts` deliveries.
-    async fn poison(&self, lease: Lease) {
+    async fn poison(&mut self, lease: Lease) {
+        self.times = Times::start(&self.core);
         let core = &self.core;
         let cause = unregistered::activity(core, &self.name);
         tracing::warn!(
@@ -314,8 +324,29 @@ impl Delivery {
             failures: self.failures(),
         };
         let store = Arc::clone(&self.core.store);
+        let traceparent = match &self.core.observer {
+            Some(observer) => observer.traceparent(&self.observed()).await,
+            None => None,
+        };
         ActivityContext::new(identity, lease.lost().child_token(), store, Arc::clone(lease.deadline_ms()))
             .with_settings(self.core.options.codec, Arc::clone(&self.core.limits))
+            .with_traceparent(traceparent)
+    }
+
+    fn observed(&self) -> ActivityDelivery<'_> {
+        ActivityDelivery {
+            instance: &self.instance,
+            execution_id: self.execution_id,
+            activity_id: self.id,
+            activity: &self.name,
+            tag: self.tag.as_deref(),
+            attempt: self.number(),
+        }
+    }
+
+    /// Reports this delivery to the observer, after the store has accepted its end.
+    fn observe(&self, outcome: ActivityOutcome<'_>) {
+        observer::activity(&self.core, self.observed(), self.times, outcome);
     }
 
     /// Runs the handler in a separate task, so that a panic ends only that task and the runtime can abort it.
@@ -326,18 +357,7 @@ impl Delivery {
         input: String,
         lease: &Lease,
     ) -> Outcome {
-        let span = tracing::debug_span!(
-            target: "duroxide::runtime",
-            "activity",
-            instance_id = %self.instance,
-            execution_id = self.execution_id,
-            orchestration_name = context.orchestration_name(),
-            activity_name = %self.name,
-            activity_id = self.id,
-            attempt = self.number()
-        );
-        let body = async move { handler.attempt(context, input).await }.instrument(span);
-        let mut task = AbortOnDrop(self.core.slots.spawn(self.core.paced(body)));
+        let mut task = AbortOnDrop(self.spawn(handler, context, input));
         let joined = tokio::select! {
             biased;
             joined = &mut task.0 => joined,
@@ -360,6 +380,32 @@ impl Delivery {
                 Err(failed(text.unwrap_or_else(|too_large| too_large)))
             }
         })
+    }
+
+    /// Spawns the run of the handler inside of its span, and under the trace context of the delivery if there is one.
+    fn spawn(
+        &self,
+        handler: Arc<dyn ActivityHandler>,
+        context: ActivityContext,
+        input: String,
+    ) -> JoinHandle<Attempt> {
+        let core = &self.core;
+        let (Some(observer), Some(traceparent)) = (&core.observer, context.shared_traceparent()) else {
+            let span = span(&self.observed(), &context);
+            let body = async move { handler.attempt(context, input).await }.instrument(span);
+            return core.slots.spawn(core.paced(body));
+        };
+        let (instance, name, tag) = (Arc::clone(&self.instance), self.name.clone(), self.tag.clone());
+        let (execution_id, activity_id, attempt) = (self.execution_id, self.id, self.number());
+        let body = Box::pin(async move {
+            let (activity, tag) = (name.as_str(), tag.as_deref());
+            let delivery =
+                ActivityDelivery { instance: &instance, execution_id, activity_id, activity, tag, attempt };
+            // Made here, so that the parent of the span is the context under which this future runs.
+            let span = span(&delivery, &context);
+            async move { handler.attempt(context, input).await }.instrument(span).await
+        });
+        core.slots.spawn(core.paced(observer.under(&traceparent, body)))
     }
 
     /// Checks a text of the handler against `limits.payload_bytes`; `what` is "result", "error" or "panic". The error is a message.
@@ -425,8 +471,13 @@ impl Delivery {
             Err(details) => WorkItem::ActivityFailed { instance, execution_id, id, details },
         };
         let core = &self.core;
+        let outcome = match &completion {
+            WorkItem::ActivityFailed { details, .. } => ActivityOutcome::Failed(details),
+            _ => ActivityOutcome::Completed,
+        };
         if self.commit_gathered(&lease, &completion, member).await {
             lease.settle();
+            self.observe(outcome);
             return true;
         }
         let ahead = self.run_ahead(&lease, &completion).await;
@@ -449,6 +500,7 @@ impl Delivery {
                         }
                     }
                     lease.settle();
+                    self.observe(outcome);
                     return true;
                 }
                 Err(error) if error.is_retryable() && !lease.lost().is_cancelled() => {
@@ -476,8 +528,26 @@ enum Outcome {
     Cancelled,
 }
 
+/// The span of a delivery.
+fn span(delivery: &ActivityDelivery<'_>, context: &ActivityContext) -> tracing::Span {
+    // `00-TRACE-SPAN-FLAGS`.
+    let ids = context.traceparent();
+    tracing::debug_span!(
+        target: "duroxide::runtime",
+        "activity",
+        instance_id = %delivery.instance,
+        execution_id = delivery.execution_id,
+        orchestration_name = context.orchestration_name(),
+        activity_name = %delivery.activity,
+        activity_id = delivery.activity_id,
+        attempt = delivery.attempt,
+        trace_id = ids.and_then(|ids| ids.get(3..35)),
+        span_id = ids.and_then(|ids| ids.get(36..52))
+    )
+}
+
 /// A task that is aborted when its handle is dropped.
-struct AbortOnDrop(tokio::task::JoinHandle<Attempt>);
+struct AbortOnDrop(JoinHandle<Attempt>);
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {

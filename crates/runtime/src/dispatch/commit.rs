@@ -14,7 +14,7 @@ use super::turn::Keep;
 use super::warm::{Kept, Position};
 use crate::core::Core;
 use crate::observability::Stopwatch;
-use crate::observe;
+use crate::{observe, observer};
 use outlast_engine::{Execution, TurnOutput, UNKNOWN_EXECUTION};
 use outlast_model::{ExecutionStatus, INITIAL_EXECUTION_ID, TurnCommit, WorkItem};
 use outlast_provider::ProviderError;
@@ -38,6 +38,7 @@ impl Committing<'_> {
     pub(super) async fn commit(self, output: TurnOutput, keep: Keep) {
         let TurnOutput { mut commit, report } = output;
         let (core, instance) = (self.core, self.instance);
+        observer::note_detached(core, instance, &mut commit);
         if let Err(error) = find_parents(core, &mut commit.orchestrator_items).await {
             return give_back_refused(core, instance, self.lease, &error).await;
         }
@@ -52,13 +53,15 @@ impl Committing<'_> {
         let summary = CommitSummary::of(&commit);
         core.retries.announce(instance, &report);
         let counting = core.uncounted.enter(instance);
-        let written = self.write(commit).await;
+        let written = self.write(&commit).await;
         let Committing { lease, .. } = self;
         match written {
             Ok(committed_at_ms) => {
                 lease.settle();
                 reset_refusals(core, instance);
                 summary.wake_local(core, instance);
+                // Before the next turn can take the warm execution: turns of one instance are reported in their order.
+                observer::turn(core, instance, &commit);
                 if let (Some(announced), Some(kept)) = (announced, keep.kept(&summary)) {
                     let evicted = announced.confirm(kept, committed_at_ms);
                     core.metrics.record_warm_evictions(evicted as u64);
@@ -77,7 +80,7 @@ impl Committing<'_> {
         }
     }
 
-    async fn write(&self, commit: TurnCommit) -> Result<Option<u64>, ProviderError> {
+    async fn write(&self, commit: &TurnCommit) -> Result<Option<u64>, ProviderError> {
         let (since, patience) = (Stopwatch::start(), self.core.options.orchestrator_lock_timeout);
         let mut failures = 0;
         loop {

@@ -12,7 +12,7 @@ use super::turn::{Keep, Turn, TurnDecision};
 use super::warm::Position;
 use crate::core::Core;
 use crate::uncounted::StoreId;
-use crate::{local, observe};
+use crate::{local, observe, observer};
 use outlast_engine::{Admission, Execution, Report, TurnOutput};
 use outlast_model::{INITIAL_EXECUTION_ID, WorkItem};
 use outlast_provider::{Completion, Provider, ProviderError, TurnAhead};
@@ -94,8 +94,9 @@ impl FirstTurn {
         let decision = turn.run(None, state, *admitted, 1, ran_at_ms);
         drop(permit);
         let TurnDecision::Commit { output, keep: Keep::Execution(execution) } = decision else { return None };
-        let TurnOutput { commit, report } = *output;
+        let TurnOutput { mut commit, report } = *output;
         let Turn { core, instance, worker_id, .. } = turn;
+        observer::note_detached(&core, &instance, &mut commit);
         let turn = TurnAhead { after_event_id: 0, ran_at_ms, commit };
         Some(Self { core, instance, worker_id, execution, report, turn })
     }
@@ -109,10 +110,14 @@ impl FirstTurn {
         let summary = CommitSummary::of(&turn.commit);
         core.retries.announce(&instance, &report);
         let uncounted = core.uncounted.enter(&instance);
+        let observed = core.observer.as_ref().map(|_| turn.commit.clone());
         match store.start_with_turn(start, turn).await? {
             Completion::WithTurn { at_ms } => {
                 reset_refusals(&core, &instance);
                 summary.wake_local(&core, &instance);
+                if let Some(commit) = &observed {
+                    observer::turn(&core, &instance, commit);
+                }
                 let evicted = announced.confirm(kept(execution, &summary), Some(at_ms));
                 core.metrics.record_warm_evictions(evicted as u64);
                 core.metrics.record_turn_ahead("committed");

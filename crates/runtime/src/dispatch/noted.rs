@@ -9,12 +9,12 @@ use std::time::Duration;
 const MOST_BYTES: usize = 4096;
 
 /// Reports a failure and gives the activity back, to be delivered again after `delay`. Retries retryable errors while the lease
-/// lasts; after that, the delivery counts as one that reported nothing.
-pub(super) async fn give_back(core: &Core, lease: Lease, delay: Duration, error: &str) {
+/// lasts; after that, the delivery counts as one that reported nothing. Returns whether the store accepted the failure.
+pub(super) async fn give_back(core: &Core, lease: Lease, delay: Duration, error: &str) -> bool {
     let (mut failures, error) = (0, beginning(error));
-    loop {
+    let accepted = loop {
         match core.store.abandon_work_noted(lease.token(), Some(delay), error).await {
-            Ok(()) => break,
+            Ok(()) => break true,
             Err(problem) if problem.is_retryable() && !lease.lost().is_cancelled() => {
                 failures += 1;
                 pause_report(core, &lease, failures).await;
@@ -22,11 +22,12 @@ pub(super) async fn give_back(core: &Core, lease: Lease, delay: Duration, error:
             // The activity was cancelled or another process holds its lease, or an answer was lost.
             Err(problem) => {
                 tracing::debug!(target: "duroxide::runtime", %problem, "could not report the failure of an activity");
-                break;
+                break false;
             }
         }
-    }
+    };
     lease.settle();
+    accepted
 }
 
 /// The beginning of a text, at most [`MOST_BYTES`].

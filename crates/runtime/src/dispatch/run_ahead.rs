@@ -9,8 +9,8 @@ use super::commit::{CommitSummary, find_parents, kept, reset_refusals};
 use super::lease::{Kind, Lease};
 use super::warm::{Announced, Position};
 use crate::core::Core;
-use crate::observe;
 use crate::uncounted::UncountedCommit;
+use crate::{observe, observer};
 use outlast_engine::{Execution, Report, TurnInput, TurnOutput};
 use outlast_model::WorkItem;
 use outlast_provider::TurnAhead;
@@ -84,6 +84,7 @@ pub(super) async fn run<'a>(
     lease.set_probe(execution.probe());
     let TurnOutput { mut commit, report } = span.in_scope(|| outlast_engine::run(&mut execution, input));
     drop(permit);
+    observer::note_detached(core, instance, &mut commit);
     find_parents(core, &mut commit.orchestrator_items).await.ok()?;
     let position = Position { execution_id: commit.execution_id, last_event_id: execution.last_event_id() };
     // Set before the commit, because the store may return the next turn of the instance before it answers the commit.
@@ -129,6 +130,7 @@ impl RunAhead<'_> {
         reset_refusals(core, &self.instance);
         core.run_ahead_backoff.on_committed(&self.instance);
         self.summary.wake_local(core, &self.instance);
+        observer::turn(core, &self.instance, &self.turn.commit);
         let evicted = self.announced.confirm(kept(self.execution, &self.summary), Some(at_ms));
         core.metrics.record_warm_evictions(evicted as u64);
         core.metrics.record_warm_hit();

@@ -1,4 +1,4 @@
-//! `Debug` for the options, written by hand because a clock and a source of entropy have none.
+//! `Debug` for the options, written by hand because an observer, a clock and a source of entropy have none.
 
 use super::RuntimeOptions;
 use std::fmt;
@@ -8,6 +8,7 @@ macro_rules! debug_fields {
     ($f:expr, $options:expr, [$($field:ident),* $(,)?]) => {{
         let RuntimeOptions {
             $($field,)*
+            observer: _,
             clock: _,
             entropy: _,
             #[cfg(feature = "test-hooks")]
