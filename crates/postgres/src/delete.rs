@@ -149,7 +149,7 @@ async fn are_finished(
 }
 
 /// A transaction with the settings of removals.
-async fn begin<'a>(db: &Db, client: &'a mut Client) -> Result<Transaction<'a>> {
+pub(crate) async fn begin<'a>(db: &Db, client: &'a mut Client) -> Result<Transaction<'a>> {
     let limits = &db.begin_statements(client).await?.long;
     let transaction = client.transaction().await?;
     // Both are sent before the first answer is read.

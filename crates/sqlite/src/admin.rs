@@ -12,16 +12,17 @@ use crate::retention::EndedRoots;
 use crate::transaction::Transaction;
 use crate::transfer::UnstartedPage;
 use crate::{
-    SqliteError, SqliteProvider, dead_letter, delete, history, hold, list, pending, reset, retention, transfer,
+    SqliteError, SqliteProvider, dead_letter, delete, history, hold, list, pending, reset, retention,
+    transfer,
 };
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, OldestPage, PausedOrchestration,
-    PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome,
-    ResetPlan, StoreGauges, SystemMetrics,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, OldestPage,
+    PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
+    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, ResetRows, Watches};
 
@@ -354,8 +355,7 @@ impl ProviderAdmin for SqliteProvider {
         for roots in roots.chunks(retention::TREES_AT_ONCE) {
             let ended = EndedRoots { roots: roots.to_vec(), ended_before };
             let watches = self.watches();
-            let on_commit =
-                move |_: &EndedRoots, deleted: &Deleted| resolve_watches(&watches, &deleted.ids);
+            let on_commit = move |_: &EndedRoots, deleted: &Deleted| resolve_watches(&watches, &deleted.ids);
             let info = CallInfo::of("delete_ended").instance(&roots.join(", "));
             let deleted = self.write_then(info, ended, retention::delete_ended, on_commit).await?;
             delete::add(&mut total, &deleted.counts);

@@ -2,8 +2,8 @@
 
 use crate::db::{Db, Result, column, unsigned};
 use crate::delete::{self, Deleted, FinishedTree};
-use crate::transaction::Transaction;
 use crate::sql;
+use crate::transaction::Transaction;
 use outlast_provider::{DeleteInstanceResult, OldInstance, OldestPage};
 
 /// The most trees that are deleted before the writer serves other calls.
