@@ -23,7 +23,9 @@ pub mod observability;
 mod observe;
 mod options;
 pub mod registry;
+mod retention;
 mod runtime;
+mod signal;
 mod status;
 #[cfg(feature = "test-hooks")]
 pub mod test_hooks;
@@ -38,5 +40,6 @@ pub use handler::{ActivityHandler, Attempt, FnActivity, FnOrchestration, Orchest
 pub use instrumented::InstrumentedProvider;
 pub use module::{Module, Need, State, States};
 pub use options::{OnMisfit, OptionProblem, ParentClosePolicy, RuntimeOptions, UnregisteredBackoffConfig};
+pub use retention::{Keep, Retention, RetentionReport};
 pub use runtime::{OrchestrationDescriptor, Runtime, kind_of};
 pub use status::OrchestrationStatus;

@@ -12,6 +12,7 @@ pub use unregistered_backoff::UnregisteredBackoffConfig;
 pub use validate::OptionProblem;
 
 use crate::observability::ObservabilityConfig;
+use crate::retention::Retention;
 use outlast_model::codec::Codec;
 use outlast_model::limits::Limits;
 use outlast_provider::{Clock, Entropy, OsEntropy, SemverRange, SystemClock, TagFilter};
@@ -85,6 +86,8 @@ pub struct RuntimeOptions {
     /// The name of this build of the program. With [`OnMisfit::Park`] a runtime releases at its start the instances that another build
     /// has parked; without a name, all parked instances.
     pub build_id: String,
+    /// Deletes ended instances, records of the audit and dead letters after an age. `None`: this runtime deletes nothing by itself.
+    pub retention: Option<Retention>,
     /// The clock of the runtime.
     pub clock: Arc<dyn Clock>,
     /// The source of random bits of the runtime.
@@ -127,6 +130,7 @@ impl Default for RuntimeOptions {
             parent_close: ParentClosePolicy::Contract,
             on_misfit: OnMisfit::Fail,
             build_id: String::new(),
+            retention: None,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(OsEntropy),
             #[cfg(feature = "test-hooks")]

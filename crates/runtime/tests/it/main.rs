@@ -14,6 +14,7 @@ mod metrics;
 mod options;
 mod registry;
 mod resets;
+mod retention;
 mod store_spans;
 mod successor;
 mod undecodable;
