@@ -178,8 +178,7 @@ mod callable {
         fused_outcomes, holds, instance_creation, instance_locking, keyed, kv_store, leases, listing,
         lock_expiration, management, message_bound, message_order, multi_execution, noted_failures, orphans,
         outcome, pending, poison_message, prune, queue_semantics, requeues, resets, retention, run_ahead,
-        sessions,
-        start_policy, tag_filtering, transfers, traps, waiting, warm_fetch,
+        sessions, start_policy, tag_filtering, transfers, traps, waiting, warm_fetch,
     };
 
     /// One of these takes a stamp as well: it is checked with both that change the rules.

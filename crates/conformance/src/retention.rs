@@ -32,9 +32,8 @@ pub async fn the_oldest_instances_are_listed_first(factory: &dyn ProviderFactory
     let seen = |row: &OldInstance| {
         (row.instance_id.clone(), row.status.clone(), row.is_root, row.ended_at.is_some())
     };
-    let row = |id: &str, status: &str, is_root, has_ended| {
-        (id.to_string(), status.to_string(), is_root, has_ended)
-    };
+    let row =
+        |id: &str, status: &str, is_root, has_ended| (id.to_string(), status.to_string(), is_root, has_ended);
     let found: Vec<_> = first.instances.iter().map(seen).collect();
     let expected = [
         row("z", "Running", true, false),
@@ -204,7 +203,11 @@ pub async fn old_records_of_the_audit_are_pruned(factory: &dyn ProviderFactory) 
     admin.append_audit(&record("5")).await.expect("append_audit succeeds");
     let after = reasons().await;
     assert!(after[0].0 > left[0].0, "ids grow: {after:?}");
-    assert_eq!(admin.prune_audit(LATER, 10).await, Ok(Some(1)), "the fourth record is not the newest any more");
+    assert_eq!(
+        admin.prune_audit(LATER, 10).await,
+        Ok(Some(1)),
+        "the fourth record is not the newest any more"
+    );
 }
 
 /// A call examines the dead letters with the lowest numbers and deletes those from before the time.

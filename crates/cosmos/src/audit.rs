@@ -65,8 +65,7 @@ impl Store {
             self.client.query_some(PRUNE, layout::AUDIT, sql::AUDIT_OLDEST, &[], most).await?;
         let newest = found.len().saturating_sub(1);
         let examined = found.into_iter().take(newest.min(limit));
-        let old: Vec<String> =
-            examined.filter(|record| record.at < before).map(|record| record.id).collect();
+        let old: Vec<String> = examined.filter(|record| record.at < before).map(|record| record.id).collect();
         let mut pruned = 0;
         for chunk in old.chunks(100) {
             let removals: Vec<Op> = chunk.iter().map(|id| Op::delete(id, None)).collect();

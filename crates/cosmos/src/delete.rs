@@ -178,7 +178,8 @@ impl Store {
                 return Ok(None);
             }
         }
-        (record.is_flipped, record.sequence, record.ttl) = (true, as_of.unwrap_or_else(|| self.time.sequence()), None);
+        (record.is_flipped, record.sequence, record.ttl) =
+            (true, as_of.unwrap_or_else(|| self.time.sequence()), None);
         if !self.flip(&record, &etag).await? {
             return Ok(None);
         }
