@@ -8,6 +8,7 @@ use crate::instance::InstanceArgs;
 use crate::migrate_from::MigrateFromArgs;
 use crate::orchestration::OrchestrationArgs;
 use crate::queue::QueueArgs;
+use crate::retention::RetentionArgs;
 use crate::shell::{CompletionsArgs, ManArgs};
 use crate::store::StoreUrl;
 use crate::stress::Preset;
@@ -55,6 +56,9 @@ pub(crate) enum Command {
     /// Show the queues of a store
     #[command(arg_required_else_help = true)]
     Queue(QueueArgs),
+    /// Delete ended instances, records of the audit and dead letters after an age
+    #[command(arg_required_else_help = true)]
+    Retention(RetentionArgs),
     #[cfg(feature = "server")]
     Serve(crate::serve::ServeArgs),
     Stress(StressArgs),

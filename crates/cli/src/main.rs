@@ -1,6 +1,6 @@
 //! The `outlast` command: a demo that survives kills, commands for the instances of a store, a check of new programs, and stress runs.
 //!
-//! `check/` replays instances with a new build of a program, `config.rs` has the profiles of the user, `dead_letter.rs` requeues and drops dead letters, `demo/` is a shop that demonstrates Outlast, `doctor/` looks for states that do not mend themselves, `instance/` has one file per subcommand for operators, `migrate_from/` reads stores of `duroxide`, `orchestration.rs` pauses and resumes orchestrations, `queue.rs` counts the queues, `stress/` puts a store under
+//! `check/` replays instances with a new build of a program, `config.rs` has the profiles of the user, `dead_letter.rs` requeues and drops dead letters, `demo/` is a shop that demonstrates Outlast, `doctor/` looks for states that do not mend themselves, `instance/` has one file per subcommand for operators, `migrate_from/` reads stores of `duroxide`, `orchestration.rs` pauses and resumes orchestrations, `queue.rs` counts the queues, `retention.rs` deletes by age, `stress/` puts a store under
 //! load, `serve.rs` runs the HTTP server, `shell.rs` prints completions and manual pages, `store/` opens the store that `--store` names, `transfer/` moves instances between stores and files. Commands print through `output.rs` and return a `Failure`.
 
 mod args;
@@ -18,6 +18,7 @@ mod output;
 mod queue;
 #[cfg(all(test, feature = "server"))]
 mod reference;
+mod retention;
 #[cfg(feature = "server")]
 mod serve;
 mod shell;
@@ -79,6 +80,7 @@ fn run(args: Args) -> Result<(), Failure> {
             Command::MigrateFrom(migrate) => migrate_from::run(migrate).await,
             Command::Orchestration(orchestration) => orchestration::run(orchestration).await,
             Command::Queue(queue) => queue::run(queue).await,
+            Command::Retention(retention) => retention::run(retention).await,
             #[cfg(feature = "server")]
             Command::Serve(serve) => serve::run(serve).await,
             Command::Stress(stress) => stress::run(stress).await,

@@ -9,7 +9,10 @@ use outlast_server::{Options, Scope, Tls, Tokens};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use tokio::net::TcpListener;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
 
 /// Serve the HTTP API and the dashboard of a store.
 ///
@@ -49,12 +52,19 @@ pub(crate) struct ServeArgs {
     /// The private key of the certificate, in PEM form
     #[arg(long, value_name = "PATH", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// Ask the server that listens on the address whether it and its store are ready, and exit with status 0 if they are. For the
+    /// health checks of containers, on the same machine and without TLS
+    #[arg(long, conflicts_with_all = ["operate", "token_file", "tls_cert"])]
+    probe: bool,
     /// The most deliveries of a message, as the runtimes have it
     #[arg(long, value_name = "N", default_value_t = RuntimeOptions::default().max_attempts)]
     max_attempts: u32,
 }
 
 pub(crate) async fn run(args: ServeArgs) -> Result<(), Failure> {
+    if args.probe {
+        return probe(args.listen, &args.base_path).await;
+    }
     if args.token_file.is_none() && !args.listen.ip().is_loopback() {
         return Err(Failure::usage(format!(
             "{} can be reached from other machines: give --token-file <PATH>, or listen on 127.0.0.1",
@@ -75,6 +85,8 @@ pub(crate) async fn run(args: ServeArgs) -> Result<(), Failure> {
         }
         _ => None,
     };
+    // The handlers are installed before the address is printed: a signal after that ends the server in order.
+    let stop = Stop::install();
     let listener = TcpListener::bind(args.listen).await.map_err(|error| busy(args.listen, &error))?;
     let address = listener.local_addr()?;
     let mut options = Options::default();
@@ -88,7 +100,7 @@ pub(crate) async fn run(args: ServeArgs) -> Result<(), Failure> {
     options.base_path = args.base_path;
     options.max_attempts = args.max_attempts;
     announce(&options, address, login.as_deref())?;
-    outlast_server::serve(listener, client, options, stopped()).await?;
+    outlast_server::serve(listener, client, options, stop.requested()).await?;
     Ok(())
 }
 
@@ -153,21 +165,67 @@ fn busy(address: SocketAddr, error: &io::Error) -> Failure {
     })
 }
 
-/// Resolves at Ctrl-C or SIGTERM.
-async fn stopped() {
+/// The time in which a probe must be answered.
+const PROBE_WITHIN: Duration = Duration::from_secs(5);
+
+/// Asks a running server whether it is ready.
+async fn probe(listen: SocketAddr, base_path: &str) -> Result<(), Failure> {
+    let address = shown(listen);
+    let ask = async {
+        let mut stream = TcpStream::connect(&address).await?;
+        let path = base_path.trim_matches('/');
+        let base = if path.is_empty() { String::new() } else { format!("/{path}") };
+        let request = format!("GET {base}/readyz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = Vec::new();
+        stream.take(65_536).read_to_end(&mut answer).await?;
+        io::Result::Ok(answer)
+    };
+    let answer = match timeout(PROBE_WITHIN, ask).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => return Err(Failure::new(format!("{address} does not answer: {error}"))),
+        Err(_) => return Err(Failure::new(format!("{address} does not answer within {PROBE_WITHIN:?}"))),
+    };
+    let answer = String::from_utf8_lossy(&answer);
+    let status = answer.split_whitespace().nth(1).unwrap_or("no status");
+    match status {
+        "200" => Ok(writeln!(io::stdout(), "ready")?),
+        status => Err(Failure::new(format!("{address} is not ready: it answers with {}", plain(status)))),
+    }
+}
+
+/// The signals that stop the server.
+struct Stop {
     #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+    signals: io::Result<[tokio::signal::unix::Signal; 2]>,
+}
+
+impl Stop {
+    fn install() -> Self {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let terminate = signal(SignalKind::terminate());
+            let interrupt = signal(SignalKind::interrupt());
+            Self { signals: terminate.and_then(|terminate| Ok([terminate, interrupt?])) }
+        }
+        #[cfg(not(unix))]
+        Self {}
+    }
+
+    /// Resolves at Ctrl-C or SIGTERM.
+    async fn requested(self) {
+        #[cfg(unix)]
+        if let Ok([mut terminate, mut interrupt]) = self.signals {
             tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
                 _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
             }
             return;
         }
-    }
-    // Without a handler the process ends at the signal itself.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+        // Without a handler the process ends at the signal itself.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }

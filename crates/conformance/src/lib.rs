@@ -127,6 +127,8 @@ pub mod requeues;
 #[cfg(feature = "validations")]
 pub mod resets;
 #[cfg(feature = "validations")]
+pub mod retention;
+#[cfg(feature = "validations")]
 pub mod run_ahead;
 #[cfg(feature = "validations")]
 pub mod sessions;

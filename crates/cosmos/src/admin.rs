@@ -8,9 +8,9 @@ use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration,
-    PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths,
-    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, OldestPage,
+    PausedOrchestration, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog,
+    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{ImportRows, ResetRows};
 
@@ -262,5 +262,29 @@ impl ProviderAdmin for CosmosDBProvider {
 
     async fn list_unstarted(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, ProviderError> {
         self.store.unstarted(after, limit).await
+    }
+
+    async fn oldest_instances(
+        &self,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<OldestPage>, ProviderError> {
+        self.store.oldest_instances(after, limit).await.map(Some)
+    }
+
+    async fn delete_ended(
+        &self,
+        roots: &[String],
+        ended_before: u64,
+    ) -> Result<Option<DeleteInstanceResult>, ProviderError> {
+        self.store.delete_ended(roots, ended_before).await.map(Some)
+    }
+
+    async fn prune_audit(&self, before_ms: u64, limit: usize) -> Result<Option<u64>, ProviderError> {
+        self.store.prune_audit(before_ms, limit).await.map(Some)
+    }
+
+    async fn prune_dead_letters(&self, before_ms: u64, limit: usize) -> Result<Option<u64>, ProviderError> {
+        self.store.prune_dead_letters(before_ms, limit).await.map(Some)
     }
 }

@@ -1,6 +1,6 @@
 //! The audit: documents in a partition of their own, in the order of their numbers.
 
-use crate::client::Op;
+use crate::client::{Op, is_conflict};
 use crate::doubt::{Refusal, Verdict};
 use crate::layout;
 use crate::number;
@@ -54,6 +54,31 @@ impl Store {
             APPEND,
             format!("no answer for the record of '{}': try again", entry.target),
         ))
+    }
+
+    /// Deletes of the oldest records those from before a time, and never the newest record.
+    pub(crate) async fn prune_audit(&self, before: u64, limit: usize) -> Result<u64, ProviderError> {
+        const PRUNE: &str = "prune_audit";
+        // One more than is examined shows whether the last examined record is the newest.
+        let most = limit.saturating_add(1);
+        let found: Vec<Record> =
+            self.client.query_some(PRUNE, layout::AUDIT, sql::AUDIT_OLDEST, &[], most).await?;
+        let newest = found.len().saturating_sub(1);
+        let examined = found.into_iter().take(newest.min(limit));
+        let old: Vec<String> = examined.filter(|record| record.at < before).map(|record| record.id).collect();
+        let mut pruned = 0;
+        for chunk in old.chunks(100) {
+            let removals: Vec<Op> = chunk.iter().map(|id| Op::delete(id, None)).collect();
+            let batched = self.client.batch(layout::AUDIT, removals).await?;
+            match batched.verdict() {
+                Verdict::Applied => pruned += chunk.len() as u64,
+                // Another process deletes the same records, or did so before an answer was lost. The next pass deletes the rest.
+                Verdict::Refused(refusal) if is_conflict(refusal) => {}
+                Verdict::InDoubt => {}
+                Verdict::Refused(_) => return Err(batched.error(PRUNE)),
+            }
+        }
+        Ok(pruned)
     }
 
     /// Records of the audit, newest first.

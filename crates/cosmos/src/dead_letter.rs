@@ -152,26 +152,50 @@ impl Store {
         let Some((address, found)) = self.dead_letter(DROP, id).await? else {
             return Ok(DeadLetterOutcome::NotFound);
         };
+        match self.remove_dead_letter(DROP, &address, &found).await? {
+            true => self.recorded(DROP, id, entry).await,
+            false => Ok(DeadLetterOutcome::NotFound),
+        }
+    }
+
+    /// Deletes of the dead letters with the lowest numbers those from before a time.
+    pub(crate) async fn prune_dead_letters(&self, before: u64, limit: usize) -> Result<u64, ProviderError> {
+        const PRUNE: &str = "prune_dead_letters";
+        let oldest: Vec<Versioned<Item>> =
+            self.client.query_all(PRUNE, sql::DEAD_LETTERS_OLDEST, &[], limit).await?;
+        let mut pruned = 0;
+        for found in oldest.into_iter().take(limit) {
+            let is_old = found.document.dead.as_ref().is_some_and(|dead| dead.at < before);
+            let Some(address) = found.document.address().filter(|_| is_old) else { continue };
+            pruned += u64::from(self.remove_dead_letter(PRUNE, &address, &found).await?);
+        }
+        Ok(pruned)
+    }
+
+    /// Deletes the document of a dead letter; false if another caller has changed it.
+    async fn remove_dead_letter(
+        &self,
+        operation: &str,
+        address: &Address,
+        found: &Versioned<Item>,
+    ) -> Result<bool, ProviderError> {
         let name = &found.document.id;
         let removal = match ids::leaves_tombstone(name) {
-            true => Op::replace(name, &tombstone(&address, name), Some(&found.etag))?,
+            true => Op::replace(name, &tombstone(address, name), Some(&found.etag))?,
             false => Op::delete(name, Some(&found.etag)),
         };
         let mut is_in_doubt = false;
         for _ in 0..ATTEMPTS {
             let batched = self.client.batch(&address.partition, vec![removal.clone()]).await?;
             match batched.verdict() {
-                Verdict::Applied => return self.recorded(DROP, id, entry).await,
+                Verdict::Applied => return Ok(true),
                 // An attempt that was in doubt removed the document, or another caller did: it is gone either way.
-                Verdict::Refused(refusal) if is_conflict(refusal) && is_in_doubt => {
-                    return self.recorded(DROP, id, entry).await;
-                }
-                Verdict::Refused(refusal) if is_conflict(refusal) => return Ok(DeadLetterOutcome::NotFound),
-                Verdict::Refused(_) => return Err(batched.error(DROP)),
+                Verdict::Refused(refusal) if is_conflict(refusal) => return Ok(is_in_doubt),
+                Verdict::Refused(_) => return Err(batched.error(operation)),
                 Verdict::InDoubt => is_in_doubt = true,
             }
         }
-        Err(contended(DROP, &address.id))
+        Err(contended(operation, &address.id))
     }
 
     async fn recorded(

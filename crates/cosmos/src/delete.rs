@@ -30,7 +30,7 @@ const RECORD_LIFE_MS: u64 = 60_000;
 const ABANDONED_LIFE: u32 = 60 * 60;
 
 /// An instance to delete; `None` if there is no document of it.
-type Found = (Address, Option<Versioned<Instance>>);
+pub(crate) type Found = (Address, Option<Versioned<Instance>>);
 
 /// A document of a partition that is purged.
 #[derive(Deserialize)]
@@ -106,20 +106,20 @@ impl Store {
         }
         for nth in 0..ATTEMPTS {
             if nth > 0 {
-                // Two deletions of the same instances give each other up: one of them goes first.
-                let spread = u64::try_from(self.uid().0 % 32).unwrap_or_default();
-                tokio::time::sleep(Duration::from_millis(spread * nth as u64)).await;
+                self.spread(nth).await;
             }
             let found = self.deletable(&ids, force).await?;
-            if let Some(deleted) = self.delete_found(&ids, found).await? {
-                for id in ids {
-                    self.ready.forget(id);
-                    self.watches.committed(id, true);
-                }
+            if let Some(deleted) = self.delete_found(&ids, found, None).await? {
                 return Ok(deleted);
             }
         }
         Err(contended(DELETE, ids.first().map_or("", |id| id.as_str())))
+    }
+
+    /// Waits before the next attempt. Two deletions of the same instances give each other up: one of them goes first.
+    pub(crate) async fn spread(&self, nth: usize) {
+        let spread = u64::try_from(self.uid().0 % 32).unwrap_or_default();
+        tokio::time::sleep(Duration::from_millis(spread * nth as u64)).await;
     }
 
     /// Reads the instances; an error if one is still running or has a child that would stay.
@@ -152,11 +152,13 @@ impl Store {
         Ok(found)
     }
 
-    /// Marks the instances, flips the record and purges; `None` if an instance changed meanwhile.
-    async fn delete_found(
+    /// Marks the instances, flips the record and purges; `None` if an instance changed meanwhile. With a sequence, messages that
+    /// arrived after it stay.
+    pub(crate) async fn delete_found(
         &self,
         ids: &BTreeSet<&String>,
         found: Vec<Found>,
+        as_of: Option<u64>,
     ) -> Result<Option<DeleteInstanceResult>, ProviderError> {
         let uid = self.uid();
         let mut record = DeleteRecord {
@@ -176,7 +178,8 @@ impl Store {
                 return Ok(None);
             }
         }
-        (record.is_flipped, record.sequence, record.ttl) = (true, self.time.sequence(), None);
+        (record.is_flipped, record.sequence, record.ttl) =
+            (true, as_of.unwrap_or_else(|| self.time.sequence()), None);
         if !self.flip(&record, &etag).await? {
             return Ok(None);
         }
@@ -191,6 +194,10 @@ impl Store {
             deleted.queue_messages_deleted += self.purge(DELETE, address, &record).await?;
         }
         self.client.batch(layout::SYSTEM, vec![Op::delete(&record.id, None)]).await?;
+        for id in ids {
+            self.ready.forget(id);
+            self.watches.committed(id, true);
+        }
         Ok(Some(deleted))
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn is_held(instance: &Instance, messages: &[Waiting]) -> bool {
     instance.hold.is_some() && !messages.iter().any(cancels)
 }
 
-fn has_ended(instance: &Instance) -> bool {
+pub(crate) fn has_ended(instance: &Instance) -> bool {
     let status = instance.st.as_deref().and_then(ExecutionStatus::from_text);
     status.is_some_and(ExecutionStatus::ends_instance)
 }
@@ -160,7 +160,7 @@ impl Store {
     }
 
     /// The messages of an instance; `None` if the instance must be read again.
-    async fn messages_of(
+    pub(crate) async fn messages_of(
         &self,
         operation: &str,
         address: &Address,

@@ -87,6 +87,7 @@ mod record;
 mod recover;
 mod repair;
 mod reset;
+mod retention;
 mod seats;
 mod session;
 mod slots;

@@ -58,7 +58,11 @@ impl Store {
     }
 
     /// The instances of a query, without those whose deletion is committed.
-    async fn alive(&self, operation: &str, found: Vec<Instance>) -> Result<Vec<Instance>, ProviderError> {
+    pub(crate) async fn alive(
+        &self,
+        operation: &str,
+        found: Vec<Instance>,
+    ) -> Result<Vec<Instance>, ProviderError> {
         let mut alive = Vec::new();
         for instance in found {
             match (instance.deleted_by, instance.address()) {

@@ -12,11 +12,13 @@ pub(crate) const ALL: &str = include_str!("sql/all.sql");
 queries! {
     ACTIVITIES = "activities";
     AUDIT = "audit";
+    AUDIT_OLDEST = "audit_oldest";
     CHILDREN = "children";
     COUNTS = "counts";
     DEAD_LETTER = "dead_letter";
     DEAD_LETTER_PAGE = "dead_letter_page";
     DEAD_LETTERS = "dead_letters";
+    DEAD_LETTERS_OLDEST = "dead_letters_oldest";
     EXECUTION = "execution";
     EXECUTIONS = "executions";
     FLEET = "fleet";
@@ -25,6 +27,7 @@ queries! {
     INSTANCE_IDS = "instance_ids";
     INSTANCE_IDS_BY_STATUS = "instance_ids_by_status";
     INSTANCES = "instances";
+    INSTANCES_OLDEST = "instances_oldest";
     INTENTS = "intents";
     LOCKED = "locked";
     MESSAGES = "messages";

@@ -9,9 +9,9 @@ use outlast_provider::model::{Event, ExecutionStatus};
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, PausedOrchestration, PendingWork, Provider,
-    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome,
-    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, OldestPage, PausedOrchestration,
+    PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog,
+    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use std::collections::BTreeSet;
 
@@ -343,6 +343,32 @@ impl ProviderAdmin for MemoryProvider {
     async fn list_unstarted(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, ProviderError> {
         Ok(self.state().unstarted(after, limit))
     }
+
+    async fn oldest_instances(
+        &self,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<OldestPage>, ProviderError> {
+        Ok(Some(self.state().oldest_instances(after, limit)))
+    }
+
+    async fn delete_ended(
+        &self,
+        roots: &[String],
+        ended_before: u64,
+    ) -> Result<Option<DeleteInstanceResult>, ProviderError> {
+        let (deleted, gone) = self.change(|state, _| state.delete_ended(roots, ended_before))?;
+        self.deleted(&gone);
+        Ok(Some(deleted))
+    }
+
+    async fn prune_audit(&self, before_ms: u64, limit: usize) -> Result<Option<u64>, ProviderError> {
+        Ok(Some(self.change(|state, _| state.prune_audit(before_ms, limit))))
+    }
+
+    async fn prune_dead_letters(&self, before_ms: u64, limit: usize) -> Result<Option<u64>, ProviderError> {
+        Ok(Some(self.change(|state, _| state.prune_dead_letters(before_ms, limit))))
+    }
 }
 
 impl State {
@@ -384,7 +410,7 @@ impl State {
     }
 
     /// The instance and its descendants.
-    fn tree(&self, root: &str) -> Vec<String> {
+    pub(crate) fn tree(&self, root: &str) -> Vec<String> {
         let mut seen = BTreeSet::from([root.to_string()]);
         let mut all = vec![root.to_string()];
         let mut next = 0;
@@ -395,7 +421,11 @@ impl State {
         all
     }
 
-    fn delete(&mut self, ids: &[String], force: bool) -> Result<DeleteInstanceResult, ProviderError> {
+    pub(crate) fn delete(
+        &mut self,
+        ids: &[String],
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
         const DELETE: &str = "delete_instances_atomic";
         let rules = self.rules;
         rules.check_not_running(self, DELETE, ids, force)?;

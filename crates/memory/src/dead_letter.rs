@@ -17,8 +17,13 @@ impl State {
 
     /// Appends a record to the audit.
     pub(crate) fn record(&mut self, entry: &AuditEntry, now: u64) {
-        let id = self.audit.len() as u64 + 1;
+        let id = self.next_record();
         self.audit.push(AuditRecord { id, at_ms: now, entry: entry.clone() });
+    }
+
+    /// The id of the next record: the newest record is never deleted.
+    pub(crate) fn next_record(&self) -> u64 {
+        self.audit.last().map_or(1, |newest| newest.id + 1)
     }
 
     pub(crate) fn dead_letter_page(&self, before: Option<u64>, limit: usize) -> Vec<DeadLetterRecord> {

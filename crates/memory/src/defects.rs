@@ -14,6 +14,7 @@ mod lease;
 mod once;
 mod park;
 mod reset;
+mod retention;
 mod start;
 mod transfer;
 
@@ -368,6 +369,28 @@ defects! {
     RequeueNotAudited = "",
     /// A drop of a dead letter is not in the audit.
     DropNotAudited = "",
+    /// A page of the oldest instances leaves its first instance out.
+    OldestPageSkipsOne = "",
+    /// Retention deletes an instance that has ended, whatever its age.
+    DeleteEndedIgnoresAge = "",
+    /// Retention deletes an ended child on its own.
+    DeleteEndedTakesChildren = "",
+    /// Retention deletes an ended root with a child that runs.
+    DeleteEndedTakesRunningChildren = "",
+    /// Retention deletes a held instance.
+    DeleteEndedTakesHeld = "",
+    /// Retention deletes an instance together with messages that were not delivered.
+    DeleteEndedDropsMessages = "",
+    /// Retention deletes an instance together with activities that wait or run.
+    DeleteEndedDropsActivities = "",
+    /// Retention keeps an ended instance until its last timer fires.
+    DeleteEndedWaitsForTimers = "",
+    /// Pruning of the audit and of dead letters examines all rows in one step.
+    PruneByAgeUnbounded = "",
+    /// Pruning of the audit and of dead letters deletes rows of any age.
+    PruneByAgeTakesYoung = "",
+    /// Pruning of the audit deletes its newest record, so that ids may repeat.
+    PruneTakesNewestRecord = "",
     /// A message with a key is stored again.
     OnceForgetsKey = "",
     /// The key of a message counts for all instances.

@@ -29,6 +29,7 @@ mod pending;
 mod provider;
 mod queue;
 mod reset;
+mod retention;
 mod session;
 mod start;
 mod state;

@@ -88,7 +88,7 @@ impl State {
 
     /// Records the reset.
     pub(crate) fn audit_reset(&mut self, plan: &ResetPlan, now: u64) {
-        let id = self.audit.len() as u64 + 1;
+        let id = self.next_record();
         self.audit.push(AuditRecord { id, at_ms: now, entry: plan.audit.clone() });
     }
 }

@@ -15,6 +15,7 @@ mod lease;
 mod once;
 mod park;
 mod reset;
+mod retention;
 mod start;
 mod transfer;
 
@@ -29,6 +30,7 @@ pub(crate) use lease::{Fence, LeaseRules, Purpose};
 pub(crate) use once::OnceRules;
 pub(crate) use park::ParkRules;
 pub(crate) use reset::ResetRules;
+pub(crate) use retention::RetentionRules;
 pub(crate) use start::StartRules;
 pub(crate) use transfer::TransferRules;
 
@@ -52,5 +54,6 @@ impl LeaseRules for Contract {}
 impl OnceRules for Contract {}
 impl ParkRules for Contract {}
 impl ResetRules for Contract {}
+impl RetentionRules for Contract {}
 impl StartRules for Contract {}
 impl TransferRules for Contract {}

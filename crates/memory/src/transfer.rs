@@ -241,7 +241,7 @@ impl State {
 
     /// Records the import.
     pub(crate) fn audit_import(&mut self, audit: &AuditEntry, now: u64) {
-        let id = self.audit.len() as u64 + 1;
+        let id = self.next_record();
         self.audit.push(AuditRecord { id, at_ms: now, entry: audit.clone() });
     }
 

@@ -239,9 +239,9 @@ pub mod runtime {
     #[cfg(feature = "test-hooks")]
     pub use outlast_runtime::test_hooks;
     pub use outlast_runtime::{
-        ActivityHandler, Attempt, FnActivity, FnOrchestration, OnMisfit, OptionProblem,
-        OrchestrationDescriptor, OrchestrationHandler, OrchestrationStatus, Runtime, RuntimeBuilder,
-        RuntimeOptions, StartError, UnregisteredBackoffConfig, kind_of,
+        ActivityHandler, Attempt, FnActivity, FnOrchestration, Keep, OnMisfit, OptionProblem,
+        OrchestrationDescriptor, OrchestrationHandler, OrchestrationStatus, Retention, RetentionReport,
+        Runtime, RuntimeBuilder, RuntimeOptions, StartError, UnregisteredBackoffConfig, kind_of,
     };
     pub use outlast_runtime::{Module, Need, State, States};
     pub use outlast_runtime::{observability, observer, registry};

@@ -5,15 +5,15 @@ use crate::deadline::within;
 use crate::delete::{self, Deleted, Removal};
 use crate::provider::PostgresProvider;
 use crate::request::Answer;
-use crate::{dead_letter, history, hold, list, pending, reset, transfer};
+use crate::{dead_letter, history, hold, list, pending, reset, retention, transfer};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterQueue, DeadLetterRecord,
     DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome,
     ImportOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree,
-    PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
-    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths,
+    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, ResetRows};
 
@@ -42,23 +42,21 @@ impl PostgresProvider {
 
     /// Removes these roots with all below them, in one transaction, or each in its own if that is not possible: one of them may
     /// be running again. Gives how many roots are gone.
-    async fn remove_finished(
+    async fn remove_finished<'a>(
         &self,
         operation: &str,
-        roots: &[String],
-        completed_before: Option<u64>,
+        roots: &'a [String],
+        removal: impl Fn(&'a [String]) -> Removal<'a>,
         total: &mut DeleteInstanceResult,
     ) -> Answer<u32> {
-        let together = Removal::Finished { roots, completed_before };
-        if let Some(deleted) = self.remove(operation, together).await? {
+        if let Some(deleted) = self.remove(operation, removal(roots)).await? {
             delete::add(total, &deleted.counts);
             return Ok(roots.len() as u32);
         }
         let mut gone = 0;
         // One that did not go alone does not go again.
         for root in roots.iter().filter(|_| roots.len() > 1) {
-            let alone = Removal::Finished { roots: std::slice::from_ref(root), completed_before };
-            if let Some(deleted) = self.remove(operation, alone).await? {
+            if let Some(deleted) = self.remove(operation, removal(std::slice::from_ref(root))).await? {
                 delete::add(total, &deleted.counts);
                 gone += 1;
             }
@@ -166,7 +164,8 @@ impl ProviderAdmin for PostgresProvider {
             let Some((last, _)) = page.last() else { break };
             after = *last;
             let roots: Vec<String> = page.into_iter().map(|(_, root)| root).collect();
-            left -= self.remove_finished(BULK, &roots, filter.completed_before, &mut total).await?;
+            let removal = |roots| Removal::Finished { roots, completed_before: filter.completed_before };
+            left -= self.remove_finished(BULK, &roots, removal, &mut total).await?;
         }
         Ok(total)
     }
@@ -341,5 +340,44 @@ impl ProviderAdmin for PostgresProvider {
 
     async fn list_unstarted(&self, after: Option<&str>, limit: usize) -> Answer<Vec<String>> {
         during("list_unstarted", transfer::unstarted(&self.shared.db, after, limit).await)
+    }
+
+    async fn oldest_instances(&self, after: Option<u64>, limit: usize) -> Answer<Option<OldestPage>> {
+        during("oldest_instances", retention::oldest(&self.shared.db, after, limit).await.map(Some))
+    }
+
+    async fn delete_ended(
+        &self,
+        roots: &[String],
+        ended_before: u64,
+    ) -> Answer<Option<DeleteInstanceResult>> {
+        const DELETE: &str = "delete_ended";
+        let mut total = DeleteInstanceResult::default();
+        // A root that another process deletes meanwhile must not send its neighbours to transactions of their own.
+        let filter = InstanceFilter {
+            instance_ids: Some(roots.to_vec()),
+            completed_before: Some(ended_before),
+            ..InstanceFilter::default()
+        };
+        let mut after = i64::MIN;
+        loop {
+            let page = self.bulk_page(DELETE, after, &filter, true, BULK_PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = *last;
+            let roots: Vec<String> = page.into_iter().map(|(_, root)| root).collect();
+            let removal = |roots| Removal::Unused { roots, completed_before: ended_before };
+            self.remove_finished(DELETE, &roots, removal, &mut total).await?;
+        }
+        Ok(Some(total))
+    }
+
+    async fn prune_audit(&self, before_ms: u64, limit: usize) -> Answer<Option<u64>> {
+        let pruned = retention::prune_audit(&self.shared.db, before_ms, limit).await;
+        during("prune_audit", pruned.map(Some))
+    }
+
+    async fn prune_dead_letters(&self, before_ms: u64, limit: usize) -> Answer<Option<u64>> {
+        let pruned = retention::prune_dead_letters(&self.shared.db, before_ms, limit).await;
+        during("prune_dead_letters", pruned.map(Some))
     }
 }

@@ -25,6 +25,19 @@ pub(crate) enum Removal<'a> {
     /// Several roots with their descendants, if all roots still match, no instance of them runs, and they are not too many for
     /// one transaction; otherwise none.
     Finished { roots: &'a [String], completed_before: Option<u64> },
+    /// As `Finished`, if besides none of the instances is held and no item other than a timer waits for one.
+    Unused { roots: &'a [String], completed_before: u64 },
+}
+
+impl Removal<'_> {
+    /// Whether instances that do not match any more are passed over, and no error.
+    fn passes_over(self) -> bool {
+        matches!(self, Self::Finished { .. } | Self::Unused { .. })
+    }
+
+    fn takes_several(self) -> bool {
+        matches!(self, Self::Finished { roots, .. } | Self::Unused { roots, .. } if roots.len() > 1)
+    }
 }
 
 /// Most instances that a transaction removes, unless they are one tree, which goes as a whole.
@@ -66,14 +79,16 @@ async fn remove_on(db: &Db, client: &mut Client, removal: Removal<'_>) -> Result
         Removal::Listed { ids, force } => (ids.to_vec(), force),
         Removal::Tree { root, force } => (rooted(db, &transaction, root).await?, force),
         Removal::Finished { roots, completed_before } => {
-            let filter = InstanceFilter {
-                instance_ids: Some(roots.to_vec()),
-                completed_before,
-                ..InstanceFilter::default()
-            };
-            let found = candidates(db, &transaction, i64::MIN, &filter, true, roots.len()).await?;
+            let is_old = are_finished(db, &transaction, roots, completed_before).await?;
             let ids = trees(db, &transaction, roots).await?;
-            if found.len() < roots.len() || (roots.len() > 1 && ids.len() > MOST_INSTANCES) {
+            if !is_old || (roots.len() > 1 && ids.len() > MOST_INSTANCES) {
+                return Ok(None);
+            }
+            (ids, false)
+        }
+        Removal::Unused { roots, .. } => {
+            let ids = trees(db, &transaction, roots).await?;
+            if roots.len() > 1 && ids.len() > MOST_INSTANCES {
                 return Ok(None);
             }
             (ids, false)
@@ -83,8 +98,14 @@ async fn remove_on(db: &Db, client: &mut Client, removal: Removal<'_>) -> Result
     let wanted: [Param<'_>; 1] = [(&keys, Type::TEXT_ARRAY)];
     transaction.query_typed(&db.statements.lock_leases, &wanted).await?;
     transaction.query_typed(&db.statements.lock_instances, &wanted).await?;
+    if let Removal::Unused { roots, completed_before } = removal {
+        let is_old = are_finished(db, &transaction, roots, Some(completed_before)).await?;
+        if !is_old || transaction.query_typed_opt(&db.statements.in_use_of, &wanted).await?.is_some() {
+            return Ok(None);
+        }
+    }
     if !force && let Some(row) = transaction.query_typed_opt(&db.statements.running_of, &wanted).await? {
-        if let Removal::Finished { .. } = removal {
+        if removal.passes_over() {
             return Ok(None);
         }
         let id = text(&row, ONLY)?;
@@ -92,7 +113,7 @@ async fn remove_on(db: &Db, client: &mut Client, removal: Removal<'_>) -> Result
         return Err(PostgresError::Refused(message));
     }
     if let Some(row) = transaction.query_typed_opt(&db.statements.orphan_of, &wanted).await? {
-        if matches!(removal, Removal::Finished { roots, .. } if roots.len() > 1) {
+        if removal.takes_several() || matches!(removal, Removal::Unused { .. }) {
             return Ok(None);
         }
         let (child, id) = (text(&row, "instance_id")?, text(&row, "parent_instance_id")?);
@@ -100,6 +121,10 @@ async fn remove_on(db: &Db, client: &mut Client, removal: Removal<'_>) -> Result
         return Err(PostgresError::Refused(message));
     }
     let row = transaction.query_typed_one(&db.statements.delete_instances, &wanted).await?;
+    if matches!(removal, Removal::Unused { .. }) && unsigned(&row, "in_use")? > 0 {
+        // A message arrived after the check. It stays, because the transaction is rolled back.
+        return Ok(None);
+    }
     transaction.commit().await?;
     let counts = DeleteInstanceResult {
         instances_deleted: unsigned(&row, "instances")?,
@@ -110,8 +135,21 @@ async fn remove_on(db: &Db, client: &mut Client, removal: Removal<'_>) -> Result
     Ok(Some(Deleted { ids, counts }))
 }
 
+/// Whether all of these are roots that have ended before a time.
+async fn are_finished(
+    db: &Db,
+    transaction: &Transaction<'_>,
+    roots: &[String],
+    completed_before: Option<u64>,
+) -> Result<bool> {
+    let instance_ids = Some(roots.to_vec());
+    let filter = InstanceFilter { instance_ids, completed_before, ..InstanceFilter::default() };
+    let found = candidates(db, transaction, i64::MIN, &filter, true, roots.len()).await?;
+    Ok(found.len() == roots.len())
+}
+
 /// A transaction with the settings of removals.
-async fn begin<'a>(db: &Db, client: &'a mut Client) -> Result<Transaction<'a>> {
+pub(crate) async fn begin<'a>(db: &Db, client: &'a mut Client) -> Result<Transaction<'a>> {
     let limits = &db.begin_statements(client).await?.long;
     let transaction = client.transaction().await?;
     // Both are sent before the first answer is read.

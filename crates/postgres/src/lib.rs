@@ -49,6 +49,7 @@ mod reply;
 mod request;
 mod resend;
 mod reset;
+mod retention;
 mod room;
 mod scheduler;
 mod schema;

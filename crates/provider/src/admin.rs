@@ -4,9 +4,9 @@ use crate::forward::forwarded_trait;
 use crate::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration,
-    PendingWork, ProviderError, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome,
-    ResetPlan, StoreGauges, SystemMetrics,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, OldestPage,
+    PausedOrchestration, PendingWork, ProviderError, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
+    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_model::Event;
 use std::any::Any;
@@ -372,6 +372,44 @@ pub trait ProviderAdmin: Any + Send + Sync {
     /// The default is for stores that cannot export instances.
     async fn list_unstarted(&self, _after: Option<&str>, _limit: usize) -> Result<Vec<String>, ProviderError> {
         Ok(Vec::new())
+    }
+
+    /// The instances that were created first, in order of creation: at most `limit`, after the given position. The cost of a page does
+    /// not grow with the number of instances behind it, so that retention can look at the oldest instances only.
+    ///
+    /// The default, `None`, is for stores without this list. Retention then deletes no instance.
+    async fn oldest_instances(
+        &self,
+        _after: Option<u64>,
+        _limit: usize,
+    ) -> Result<Option<OldestPage>, ProviderError> {
+        Ok(None)
+    }
+
+    /// Deletes each of these roots with its descendants if, in the step that deletes, the root has ended before `ended_before`, no
+    /// instance of the tree runs or is held, and no message and no activity waits for one. A waiting `TimerFired` of an ended instance
+    /// counts as nothing and is deleted. A tree is deleted as a whole or stays; an unknown id, a child and a tree that does not match
+    /// are passed over. Several processes may delete the same roots at once: each tree is counted once.
+    ///
+    /// The default, `None`, is for stores that cannot check this. Retention then deletes no instance.
+    async fn delete_ended(
+        &self,
+        _roots: &[String],
+        _ended_before: u64,
+    ) -> Result<Option<DeleteInstanceResult>, ProviderError> {
+        Ok(None)
+    }
+
+    /// Examines the oldest `limit` records of the audit and deletes those that were recorded before this time. The newest record of
+    /// the audit stays, so that ids grow. Returns the number of deleted records; `None`, the default, is for stores without an audit.
+    async fn prune_audit(&self, _before_ms: u64, _limit: usize) -> Result<Option<u64>, ProviderError> {
+        Ok(None)
+    }
+
+    /// Examines the `limit` dead letters with the lowest numbers and deletes those that were buried before this time. Returns the
+    /// number of deleted dead letters; `None`, the default, is for stores that cannot change dead letters.
+    async fn prune_dead_letters(&self, _before_ms: u64, _limit: usize) -> Result<Option<u64>, ProviderError> {
+        Ok(None)
     }
 }
 }

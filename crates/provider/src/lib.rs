@@ -24,6 +24,7 @@ mod once;
 mod outcome;
 mod provider;
 mod reset;
+mod retention;
 mod start;
 mod tags;
 mod transfer;
@@ -59,6 +60,7 @@ pub use outlast_model::{
 };
 pub use provider::Provider;
 pub use reset::ResetOutcome;
+pub use retention::{OldInstance, OldestPage};
 pub use start::{StartOutcome, StartPolicy, StartRequest};
 pub use tags::TagFilter;
 pub use transfer::{ExportOutcome, ImportOutcome};

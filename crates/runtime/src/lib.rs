@@ -25,7 +25,9 @@ mod observe;
 pub mod observer;
 mod options;
 pub mod registry;
+mod retention;
 mod runtime;
+mod signal;
 mod status;
 #[cfg(feature = "test-hooks")]
 pub mod test_hooks;
@@ -40,5 +42,6 @@ pub use handler::{ActivityHandler, Attempt, FnActivity, FnOrchestration, Orchest
 pub use instrumented::InstrumentedProvider;
 pub use module::{Module, Need, State, States};
 pub use options::{OnMisfit, OptionProblem, ParentClosePolicy, RuntimeOptions, UnregisteredBackoffConfig};
+pub use retention::{Keep, Retention, RetentionReport};
 pub use runtime::{OrchestrationDescriptor, Runtime, kind_of};
 pub use status::OrchestrationStatus;

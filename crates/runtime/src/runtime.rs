@@ -11,6 +11,7 @@ use crate::local;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
 use crate::options::{OnMisfit, RuntimeOptions};
 use crate::registry::{ActivityRegistry, OrchestrationRegistry};
+use crate::retention::apply_regularly;
 use crate::uncounted::StoreId;
 use outlast_model::{EventKind, WorkItem};
 use outlast_provider::Provider;
@@ -142,6 +143,9 @@ impl Runtime {
         core.spawn_helper(poll_gauges(Arc::clone(core)));
         if core.options.on_misfit == OnMisfit::Park {
             core.spawn_helper(release_parked(Arc::clone(core)));
+        }
+        if let Some(policy) = core.options.retention.clone().filter(|policy| policy.problem().is_none()) {
+            core.spawn_helper(apply_regularly(Arc::clone(core), policy));
         }
     }
 

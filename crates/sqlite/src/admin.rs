@@ -8,19 +8,21 @@ use crate::executor::Answer;
 use crate::history::{EventPage, ExecutionKey};
 use crate::hold::{AuditPage, HeldPage, HoldInstance, PauseOrchestration};
 use crate::pending::PendingPage;
+use crate::retention::EndedRoots;
 use crate::transaction::Transaction;
 use crate::transfer::UnstartedPage;
 use crate::{
-    SqliteError, SqliteProvider, dead_letter, delete, history, hold, list, pending, reset, transfer,
+    SqliteError, SqliteProvider, dead_letter, delete, history, hold, list, pending, reset, retention,
+    transfer,
 };
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, PausedOrchestration,
-    PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome,
-    ResetPlan, StoreGauges, SystemMetrics,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, OldestPage,
+    PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
+    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, ResetRows, Watches};
 
@@ -158,7 +160,10 @@ impl ProviderAdmin for SqliteProvider {
                 let on_commit = move |_: &FinishedTree, deleted: &Option<Deleted>| {
                     resolve_watches(&watches, deleted.as_ref().map_or(&[], |deleted| &deleted.ids));
                 };
-                let deleted = self.write_then(info, finished, delete::finished_tree, on_commit);
+                let delete = |tx: &mut Transaction<'_>, finished: &FinishedTree| {
+                    delete::finished_tree(tx, finished, |_, _| Ok(false))
+                };
+                let deleted = self.write_then(info, finished, delete, on_commit);
                 if let Some(deleted) = deleted.await? {
                     delete::add(&mut total, &deleted.counts);
                     left -= 1;
@@ -334,5 +339,39 @@ impl ProviderAdmin for SqliteProvider {
     async fn list_unstarted(&self, after: Option<&str>, limit: usize) -> Answer<Vec<String>> {
         let page = UnstartedPage { after: after.map(str::to_string), limit };
         self.read_with("list_unstarted", page, transfer::unstarted).await
+    }
+
+    async fn oldest_instances(&self, after: Option<u64>, limit: usize) -> Answer<Option<OldestPage>> {
+        let page = retention::Page { after, limit };
+        Ok(Some(self.read_with("oldest_instances", page, retention::oldest).await?))
+    }
+
+    async fn delete_ended(
+        &self,
+        roots: &[String],
+        ended_before: u64,
+    ) -> Answer<Option<DeleteInstanceResult>> {
+        let mut total = DeleteInstanceResult::default();
+        for roots in roots.chunks(retention::TREES_AT_ONCE) {
+            let ended = EndedRoots { roots: roots.to_vec(), ended_before };
+            let watches = self.watches();
+            let on_commit = move |_: &EndedRoots, deleted: &Deleted| resolve_watches(&watches, &deleted.ids);
+            let info = CallInfo::of("delete_ended").instance(&roots.join(", "));
+            let deleted = self.write_then(info, ended, retention::delete_ended, on_commit).await?;
+            delete::add(&mut total, &deleted.counts);
+        }
+        // The file keeps its size: later instances use the free pages.
+        Ok(Some(total))
+    }
+
+    async fn prune_audit(&self, before_ms: u64, limit: usize) -> Answer<Option<u64>> {
+        let oldest = retention::Oldest { before: before_ms, limit };
+        Ok(Some(self.write(CallInfo::of("prune_audit"), oldest, retention::prune_audit).await?))
+    }
+
+    async fn prune_dead_letters(&self, before_ms: u64, limit: usize) -> Answer<Option<u64>> {
+        let oldest = retention::Oldest { before: before_ms, limit };
+        let info = CallInfo::of("prune_dead_letters");
+        Ok(Some(self.write(info, oldest, retention::prune_dead_letters).await?))
     }
 }

@@ -59,15 +59,20 @@ pub(crate) struct FinishedTree {
     pub(crate) completed_before: Option<u64>,
 }
 
-/// Deletes a finished root that still matches, with its descendants. `None` if the root does not match or a descendant runs.
-pub(crate) fn finished_tree(tx: &mut Transaction<'_>, finished: &FinishedTree) -> Result<Option<Deleted>> {
+/// Deletes a finished root that still matches, with its descendants. `None` if the root does not match, or a descendant runs or is
+/// kept.
+pub(crate) fn finished_tree(
+    tx: &mut Transaction<'_>,
+    finished: &FinishedTree,
+    is_kept: impl Fn(&Db, &str) -> Result<bool>,
+) -> Result<Option<Deleted>> {
     let FinishedTree { root, completed_before } = finished;
     if candidate(tx.db, root, *completed_before, true)?.is_none() {
         return Ok(None);
     }
     let ids = list::tree(tx.db, root)?;
     for id in &ids {
-        if is_running(tx.db, id)? {
+        if is_running(tx.db, id)? || is_kept(tx.db, id)? {
             return Ok(None);
         }
     }

@@ -34,6 +34,7 @@ mod message;
 mod pending;
 mod provider;
 mod reset;
+mod retention;
 mod session;
 mod start;
 mod transfer;

@@ -229,3 +229,31 @@ fn completed_instances_do_not_slow_down_gauges_and_lists_of_running_ones() {
         assert_eq!(by_index, name != "queue_backlogs", "{name}: {plan:?}");
     }
 }
+
+#[test]
+fn step_of_retention_with_nothing_to_delete_costs_the_same_in_a_large_store() {
+    const STEP: i64 = 10;
+    let passes = |db: &Db| {
+        [
+            ("oldest_instances", steps_of_all(db, sql::OLDEST_INSTANCES, (i64::MIN, STEP))),
+            ("prune_audit", steps_of_all(db, sql::PRUNE_AUDIT, (1, STEP))),
+            ("prune_dead_letters", steps_of_all(db, sql::PRUNE_DEAD_LETTERS, (1, STEP))),
+            ("is_in_use", steps_of_all(db, sql::IS_IN_USE, ["i1"])),
+        ]
+    };
+    let db = db();
+    let fill = |from: i64, to: i64| {
+        db.control("BEGIN IMMEDIATE").unwrap();
+        for n in from..to {
+            let instance = format!("i{n}");
+            db.run(sql::UPSERT_INSTANCE, (&instance, "Orch", "1.0.0", 1, None::<&str>, n)).unwrap();
+            db.run(sql::APPEND_AUDIT, (n, "", "", "", "", None::<&str>, "")).unwrap();
+            db.run(sql::DEAD_LETTER, ("worker", &instance, "", "", 1, n)).unwrap();
+        }
+        db.control("COMMIT").unwrap();
+    };
+    fill(1, 21);
+    let small = passes(&db);
+    fill(21, 20_001);
+    assert_eq!(passes(&db), small);
+}

@@ -152,10 +152,11 @@ impl Place {
         }
     }
 
-    /// A process that a signal ended was killed; one that exited by itself has failed.
+    /// A process that a signal ended was killed, and one that got SIGTERM has drained and ended with status 0: both are replaced. One
+    /// that exited with another status has failed.
     fn end_of(&self, status: ExitStatus, is_killed: bool) -> Result<End, Failure> {
         match status.code() {
-            Some(_) if !is_killed => Err(Failure::new(format!(
+            Some(1..) if !is_killed => Err(Failure::new(format!(
                 "worker {} of the demo ended by itself ({status}): its error is above",
                 self.worker
             ))),

@@ -2,6 +2,9 @@
 
 use std::io;
 
+/// The name of SIGTERM.
+pub(super) const TERMINATED: &str = "Terminated";
+
 /// Receives the signals that stop the demo. A signal that comes while nothing waits for it is kept.
 pub(super) struct Signals {
     #[cfg(unix)]
@@ -31,7 +34,7 @@ impl Signals {
     pub(super) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "Ctrl-C",
-            _ = self.terminate.recv() => "Terminated",
+            _ = self.terminate.recv() => TERMINATED,
         }
     }
 

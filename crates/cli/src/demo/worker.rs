@@ -5,6 +5,7 @@ use super::files::Files;
 use super::order;
 use super::past::Past;
 use super::shop::Shop;
+use super::signals::{self, Signals};
 use crate::failure::Failure;
 use outlast::providers::sqlite::SqliteProvider;
 use outlast::runtime::{Runtime, RuntimeOptions};
@@ -26,6 +27,7 @@ pub(super) async fn run(dir: &Path) -> Result<(), Failure> {
     let past = Past::of(&lines).ok_or_else(|| Failure::new("a worker is started by `outlast demo`"))?;
     let store = SqliteProvider::new(&files.store_url()?, None).await;
     let store = Arc::new(store.map_err(|error| Failure::new(error.to_string()))?);
+    let mut signals = Signals::new()?;
     let runtime = Runtime::builder()
         .store(store)
         .register(order::module())
@@ -45,8 +47,13 @@ pub(super) async fn run(dir: &Path) -> Result<(), Failure> {
                 // The supervisor is dead. Its next run waits until this process has ended.
                 Ok(false) | Err(_) => Err(Failure::stopped()),
             },
-            // A terminal sends Ctrl-C to this process too. The supervisor decides.
-            _ = tokio::signal::ctrl_c() => {}
+            signal = signals.next() => {
+                // A terminal sends Ctrl-C to this process too: the supervisor decides. SIGTERM is for this worker alone.
+                if signal == signals::TERMINATED {
+                    runtime.shutdown(Some(GRACE_MS)).await;
+                    return Ok(());
+                }
+            }
         }
     }
 }

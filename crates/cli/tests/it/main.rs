@@ -15,6 +15,7 @@ mod config;
 mod cosmos;
 mod dead_letter;
 mod demo;
+mod deploy;
 mod doctor;
 mod instance;
 #[cfg(unix)]
@@ -26,6 +27,8 @@ mod needs_browser;
 mod page;
 mod postgres;
 mod program;
+mod retention;
+mod runbooks;
 #[cfg(all(unix, feature = "server"))]
 mod serve;
 mod stores;

@@ -144,6 +144,21 @@ fn killed_worker_is_replaced_and_the_other_one_takes_its_activities_over() {
 }
 
 #[test]
+fn terminated_worker_drains_and_exits_with_zero() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut shown = Shown::start(dir.path(), &["--orders", "30", "--pace", "0.5"]);
+    // Another worker on the same files. It reports its activities.
+    let args = demo(dir.path(), &["--worker", "3"]);
+    let mut worker = outlast(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut reports = BufReader::new(worker.stdout.take().unwrap());
+    assert!(reports.read_line(&mut String::new()).unwrap() > 0, "it runs an activity");
+    assert!(Command::new("kill").args(["-TERM", &worker.id().to_string()]).status().unwrap().success());
+    assert_eq!(worker.wait().unwrap().code(), Some(0), "it drains; a signal has no exit status");
+    shown.child.kill().unwrap();
+    shown.child.wait().unwrap();
+}
+
+#[test]
 fn page_that_stays_starts_another_batch_and_ends_with_a_signal() {
     let dir = tempfile::tempdir().unwrap();
     let shown = Shown::start(dir.path(), &["--orders", "2", "--pace", "0", "--stay"]);

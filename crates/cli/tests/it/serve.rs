@@ -120,3 +120,60 @@ async fn certificate_and_key_make_the_server_speak_tls() {
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
     assert_eq!(stop(child), Some(0));
 }
+
+/// Reads from a stream until it has this text.
+fn read_until(stream: &mut TcpStream, text: &str) -> String {
+    let mut read = Vec::new();
+    let mut byte = [0];
+    while !String::from_utf8_lossy(&read).contains(text) {
+        assert_eq!(
+            stream.read(&mut byte).unwrap(),
+            1,
+            "the stream ended: {}",
+            String::from_utf8_lossy(&read)
+        );
+        read.push(byte[0]);
+    }
+    String::from_utf8(read).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signal_closes_streams_and_waits_within_the_grace_period() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("jobs.db");
+    parked(&store).await;
+    let (child, address, _) = serve(&store, &[]);
+    let open = |path: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n").unwrap();
+        stream
+    };
+    let mut events = open("/api/v1/stream");
+    assert!(read_until(&mut events, "\r\n\r\n").contains("text/event-stream"));
+    // A request that waits for an instance which does not end, and an idle connection.
+    let mut wait = open("/api/v1/instances/one/wait?timeout=30");
+    let mut idle = open("/healthz");
+    assert!(read_until(&mut idle, "ok\n").starts_with("HTTP/1.1 200"));
+    let begun = std::time::Instant::now();
+    assert_eq!(stop(child), Some(0));
+    let took = begun.elapsed();
+    assert!(took < std::time::Duration::from_secs(8), "{took:?}");
+    for stream in [&mut events, &mut wait, &mut idle] {
+        // The end of the stream, or an error of a connection that was cut.
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    assert!(TcpStream::connect(&address).is_err(), "no server listens");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn probe_says_whether_a_server_is_ready() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("jobs.db");
+    parked(&store).await;
+    let (child, address, _) = serve(&store, &[]);
+    assert_eq!(run(["serve", "--probe", "--listen", &address]).fine(), "ready\n");
+    assert!(run(["serve", "--probe", "--listen", &address, "--base-path", "/x"]).failed().contains("404"));
+    stop(child);
+    assert!(run(["serve", "--probe", "--listen", &address]).failed().contains("does not answer"));
+}

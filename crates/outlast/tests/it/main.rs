@@ -5,6 +5,7 @@
 mod author;
 mod bad_input;
 mod canary;
+mod drain;
 mod large_commits;
 mod leasing_ahead;
 mod messages;

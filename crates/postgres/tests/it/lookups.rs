@@ -309,6 +309,37 @@ async fn deletion_reads_no_rows_that_stay() {
     nothing_was_read_as_a_whole(store, &schema).await;
 }
 
+#[tokio::test]
+async fn retention_reads_a_page_and_the_rows_that_it_deletes() {
+    let (store, schema) = known_to_be_empty(false).await;
+    execute(&format!(
+        "INSERT INTO {schema}.instances (instance_id, orchestration_name, current_execution_id, created_at, updated_at)
+         SELECT 'done-' || n, 'Orch', 1, 1, 1 FROM generate_series(1, 10) AS n;
+         INSERT INTO {schema}.executions (instance_id, execution_id, status, started_at, updated_at, completed_at)
+         SELECT 'done-' || n, 1, 'Completed', 1, 1, 1 FROM generate_series(1, 10) AS n;
+         INSERT INTO {schema}.audit (at, actor, action, target, reason, result)
+         SELECT n, '', '', '', '', '' FROM generate_series(1, {OTHERS}) AS n;
+         INSERT INTO {schema}.dead_letters (queue, work_item, reason, attempt_count, dead_at)
+         SELECT 'worker', '', '', 1, n FROM generate_series(1, {OTHERS}) AS n"
+    ))
+    .await;
+    fill(&schema).await;
+    let page = store.oldest_instances(None, 100).await.unwrap().unwrap();
+    assert_eq!((page.instances.len(), page.instances[0].instance_id.as_str()), (100, "done-1"));
+    assert!(page.next.is_some());
+    let ids: Vec<String> = (1..=10).map(|n| format!("done-{n}")).collect();
+    for expected in [10, 0] {
+        let deleted = store.delete_ended(&ids, 5).await.unwrap().unwrap();
+        assert_eq!(deleted.instances_deleted, expected);
+    }
+    // Nothing to delete, and less than one step.
+    for (before, expected) in [(1, 0), (21, 20), (21, 0)] {
+        assert_eq!(store.prune_audit(before, 50).await, Ok(Some(expected)));
+        assert_eq!(store.prune_dead_letters(before, 50).await, Ok(Some(expected)));
+    }
+    nothing_was_read_as_a_whole(store, &schema).await;
+}
+
 /// So many instances, of which every `nth` has the status; the others completed.
 async fn fill_with_instances(schema: &str, instances: i64, nth: i64, status: &str) {
     let all = format!("generate_series(1, {instances}) AS n");

@@ -84,6 +84,10 @@ macro_rules! __forward_method {
     (export_instance [export_instance $($rest:ident)*] $target:tt) => {};
     (import_instance [import_instance $($rest:ident)*] $target:tt) => {};
     (list_unstarted [list_unstarted $($rest:ident)*] $target:tt) => {};
+    (oldest_instances [oldest_instances $($rest:ident)*] $target:tt) => {};
+    (delete_ended [delete_ended $($rest:ident)*] $target:tt) => {};
+    (prune_audit [prune_audit $($rest:ident)*] $target:tt) => {};
+    (prune_dead_letters [prune_dead_letters $($rest:ident)*] $target:tt) => {};
     (@exists $name:ident) => { $crate::__forward_method!($name [$name] []); };
     ($name:ident [] []) => {
         compile_error!(concat!("`", stringify!($name), "` is not a method that `forward_provider!` knows"));
@@ -548,6 +552,30 @@ macro_rules! __forward_method {
             after: ::std::option::Option<&'life1 str>,
             limit: usize
         ) -> ::std::vec::Vec<::std::string::String>);
+    };
+    (oldest_instances [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin oldest_instances [] (
+            after: ::std::option::Option<u64>,
+            limit: usize
+        ) -> ::std::option::Option<$crate::OldestPage>);
+    };
+    (delete_ended [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin delete_ended ['life1] (
+            roots: &'life1 [::std::string::String],
+            ended_before: u64
+        ) -> ::std::option::Option<$crate::DeleteInstanceResult>);
+    };
+    (prune_audit [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin prune_audit [] (
+            before_ms: u64,
+            limit: usize
+        ) -> ::std::option::Option<u64>);
+    };
+    (prune_dead_letters [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin prune_dead_letters [] (
+            before_ms: u64,
+            limit: usize
+        ) -> ::std::option::Option<u64>);
     };
     ($name:ident [] [$($target:tt)+]) => {
         compile_error!(concat!("`forward_provider!` does not forward `", stringify!($name), "`"));

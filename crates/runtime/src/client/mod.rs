@@ -9,6 +9,7 @@ mod manage;
 mod once;
 mod pause;
 mod reset;
+mod retention;
 mod send;
 mod start;
 mod start_builder;

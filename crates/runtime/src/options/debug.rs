@@ -53,6 +53,7 @@ impl fmt::Debug for RuntimeOptions {
                 parent_close,
                 on_misfit,
                 build_id,
+                retention,
             ]
         )
     }

@@ -13,6 +13,7 @@ pub use validate::OptionProblem;
 
 use crate::observability::ObservabilityConfig;
 use crate::observer::Observe;
+use crate::retention::Retention;
 use outlast_model::codec::Codec;
 use outlast_model::limits::Limits;
 use outlast_provider::{Clock, Entropy, OsEntropy, SemverRange, SystemClock, TagFilter};
@@ -88,6 +89,8 @@ pub struct RuntimeOptions {
     pub build_id: String,
     /// Sees the turns and activities that the store has committed, for traces. `None` costs nothing.
     pub observer: Option<Arc<dyn Observe>>,
+    /// Deletes ended instances, records of the audit and dead letters after an age. `None`: this runtime deletes nothing by itself.
+    pub retention: Option<Retention>,
     /// The clock of the runtime.
     pub clock: Arc<dyn Clock>,
     /// The source of random bits of the runtime.
@@ -131,6 +134,7 @@ impl Default for RuntimeOptions {
             on_misfit: OnMisfit::Fail,
             build_id: String::new(),
             observer: None,
+            retention: None,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(OsEntropy),
             #[cfg(feature = "test-hooks")]

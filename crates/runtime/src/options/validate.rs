@@ -1,6 +1,7 @@
 //! Validation of options: returns all invalid options at once.
 
 use super::RuntimeOptions;
+use crate::retention::Retention;
 use outlast_model::limits::{Limits, MAX_WORKER_TAGS};
 use outlast_provider::TagFilter;
 use std::fmt;
@@ -108,6 +109,9 @@ impl RuntimeOptions {
             "max_attempts",
             "is 0, so every message would be poisoned at its first delivery: set it to 1 or more",
         );
+        if let Some(problem) = self.retention.as_ref().and_then(Retention::problem) {
+            problems.unless(false, "retention", problem);
+        }
         if let Some(range) = &self.supported_replay_versions {
             problems.unless(
                 range.min <= range.max,

@@ -15,6 +15,7 @@ mod metrics;
 mod options;
 mod registry;
 mod resets;
+mod retention;
 mod store_spans;
 mod successor;
 mod undecodable;

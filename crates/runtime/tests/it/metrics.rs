@@ -311,12 +311,15 @@ fn metrics_beyond_the_contract_have_the_prefix_outlast() {
         metrics.record_commit_retry("activity");
         metrics.record_dropped_messages("terminal", 5);
         metrics.record_activity_retry("A", 2, None);
+        metrics.record_retention(7, 0, 2);
     });
     let expected = [
         "outlast_activity_retries_total{activity_name=A, retry_attempt=1, tag=default} = 1",
         "outlast_commit_retries_total{kind=activity} = 1",
         "outlast_dropped_messages_total{reason=terminal} = 5",
         "outlast_leases_lost_total{kind=turn} = 1",
+        "outlast_retention_deleted_total{kind=dead_letter} = 2",
+        "outlast_retention_deleted_total{kind=instance} = 7",
         "outlast_turns_ahead_total{result=queued} = 1",
         "outlast_warm_evictions_total{} = 3",
         "outlast_warm_hits_total{} = 1",

@@ -65,7 +65,7 @@ impl Tokens {
     }
 
     /// Reads a file with one token per line: `NAME SCOPE,SCOPE TOKEN`. Empty lines and lines with `#` are skipped. On Unix the file
-    /// must be readable by its owner alone.
+    /// must be readable by its owner alone; a file of another user, such as a mounted secret, may be readable by its group too.
     ///
     /// # Errors
     ///
@@ -142,13 +142,22 @@ fn check_mode(path: &Path) -> Result<(), TokenError> {
     let metadata = std::fs::metadata(path).map_err(|error| {
         TokenError(format!("the token file '{}' cannot be read: {error}", path.display()))
     })?;
-    match metadata.permissions().mode() & 0o077 {
+    // The owner of a mounted secret is root, and the process reads it by its group.
+    let refused = if is_own(&metadata) { 0o077 } else { 0o037 };
+    match metadata.permissions().mode() & refused {
         0 => Ok(()),
         _ => Err(TokenError(format!(
             "other users may read the token file '{0}': run `chmod 600 {0}`",
             path.display()
         ))),
     }
+}
+
+/// Whether the file belongs to the user of this process. Where the user is not known, it counts as its own.
+#[cfg(unix)]
+fn is_own(metadata: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").map_or(true, |process| process.uid() == metadata.uid())
 }
 
 #[cfg(not(unix))]
@@ -219,5 +228,13 @@ mod tests {
         Tokens::create(&path, "ada", Scope::Read).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         assert!(Tokens::read(&path).unwrap_err().to_string().contains("chmod 600"));
+        // A file of another user, such as a mounted secret. Only root can give a file away.
+        if std::os::unix::fs::chown(&path, Some(65_532), None).is_ok() {
+            assert!(Tokens::read(&path).is_ok(), "its group may read it");
+            for mode in [0o660, 0o644, 0o604] {
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+                assert!(Tokens::read(&path).is_err(), "mode {mode:o}");
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ const REFUSED: &str = "must be refused";
 const ALL: &[&str] = &[];
 
 /// The validations that fail, by category, and their failure messages.
-const FAILS: [(&str, &[&str], &str); 23] = [
+const FAILS: [(&str, &[&str], &str); 24] = [
     ("management", MANAGEMENT, NO_MANAGEMENT),
     ("deletion", ALL, NO_MANAGEMENT),
     ("prune", ALL, NO_MANAGEMENT),
@@ -20,6 +20,7 @@ const FAILS: [(&str, &[&str], &str); 23] = [
     ("holds", HOLDS_BY_OPERATORS, NO_MANAGEMENT),
     ("requeues", REQUEUES, NO_MANAGEMENT),
     ("resets", ALL, NO_MANAGEMENT),
+    ("retention", RETENTION, NO_MANAGEMENT),
     ("transfers", ALL, NO_MANAGEMENT),
     ("listing", ALL, NO_MANAGEMENT),
     ("start_policy", &["a_deleted_id_is_free_again"], NO_MANAGEMENT),
@@ -89,6 +90,16 @@ const HOLDS_BY_OPERATORS: &[&str] = &[
 ];
 
 /// All but the one about fetches that wait.
+const RETENTION: &[&str] = &[
+    "the_oldest_instances_are_listed_first",
+    "only_old_roots_are_deleted",
+    "a_running_descendant_keeps_its_tree",
+    "undelivered_items_keep_their_tree",
+    "concurrent_deletions_by_age_count_each_tree_once",
+    "old_records_of_the_audit_are_pruned",
+    "old_dead_letters_are_pruned",
+];
+
 const REQUEUES: &[&str] = &[
     "dead_letters_are_paged_by_number",
     "a_requeued_message_is_delivered_as_new",

@@ -69,6 +69,17 @@ impl MetricsProvider {
         .increment(1);
     }
 
+    /// A pass of retention deleted instances, records of the audit and dead letters.
+    pub fn record_retention(&self, instances: u64, audit_records: u64, dead_letters: u64) {
+        for (kind, count) in
+            [("instance", instances), ("audit", audit_records), ("dead_letter", dead_letters)]
+        {
+            if count > 0 {
+                counter!("outlast_retention_deleted_total", "kind" => kind).increment(count);
+            }
+        }
+    }
+
     /// Messages were dropped without effect, for this reason.
     pub fn record_dropped_messages(&self, reason: &'static str, count: u64) {
         self.outlast.dropped_messages.add(count);

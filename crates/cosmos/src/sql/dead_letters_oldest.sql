@@ -1,0 +1,1 @@
+SELECT * FROM c WHERE c.t = 'z' ORDER BY c.dead.n

@@ -1,0 +1,1 @@
+SELECT * FROM c WHERE c.t = 'i' AND c.ct > @after ORDER BY c.ct
