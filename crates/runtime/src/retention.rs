@@ -248,3 +248,28 @@ impl Pass<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_ends_at_the_last_page_and_at_a_page_of_younger_instances() {
+        let created = |at: u64| OldInstance {
+            instance_id: at.to_string(),
+            orchestration_name: "Order".to_string(),
+            status: "Completed".to_string(),
+            is_root: true,
+            created_at: at,
+            ended_at: None,
+        };
+        let page = |times: &[u64], next| OldestPage {
+            instances: times.iter().map(|at| created(*at)).collect(),
+            next,
+        };
+        assert_eq!(Pass::next_page(&page(&[1, 9], Some(7)), 5), Some(7));
+        assert_eq!(Pass::next_page(&page(&[5, 9], Some(7)), 5), None, "all are younger");
+        assert_eq!(Pass::next_page(&page(&[1, 2], None), 5), None, "the last page");
+        assert_eq!(Pass::next_page(&page(&[], Some(7)), 5), Some(7), "an empty page before the last one");
+    }
+}
