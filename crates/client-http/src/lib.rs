@@ -21,12 +21,14 @@ mod dead_letter;
 mod history;
 mod manage;
 mod once;
+mod operation;
 mod read;
 mod send;
 mod start;
 mod transport;
 mod wire;
 
+pub use operation::{Operation, OperationPreview};
 pub use start::HttpStartBuilder;
 
 use hyper_util::client::legacy::Client as Hyper;

@@ -127,7 +127,7 @@ fn refused(status: StatusCode, bytes: &[u8], instance: &str) -> ClientError {
         "unsupported" => ClientError::ManagementNotAvailable,
         "turn_running" => ClientError::Timeout,
         "invalid_request" | "reason_required" | "ended" | "already_exists" | "too_large"
-        | "undeliverable" => ClientError::InvalidInput { message: detail },
+        | "undeliverable" | "set_changed" => ClientError::InvalidInput { message: detail },
         _ if retryable => ProviderError::retryable(OPERATION, detail).into(),
         _ => ProviderError::permanent(OPERATION, detail).into(),
     }

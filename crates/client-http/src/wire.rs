@@ -149,6 +149,11 @@ pub(crate) struct Record {
 }
 
 #[derive(Deserialize)]
+pub(crate) struct Operations {
+    pub(crate) items: Vec<crate::Operation>,
+}
+
+#[derive(Deserialize)]
 pub(crate) struct Accepted {
     pub(crate) changed: bool,
 }

@@ -218,7 +218,8 @@ pub mod providers {
 /// The client: starts instances, sends them events, waits for them.
 pub mod client {
     pub use outlast_runtime::{
-        AlreadyExists, Client, ClientError, Conflict, Reset, ResetSummary, StartBuilder, StartReceipt,
+        AlreadyExists, BulkChange, BulkVerb, Client, ClientError, Conflict, Reset, ResetSummary,
+        StartBuilder, StartReceipt,
     };
 }
 

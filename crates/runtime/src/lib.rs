@@ -36,7 +36,8 @@ mod uncounted;
 pub use activity_context::ActivityContext;
 pub use builder::{RuntimeBuilder, StartError};
 pub use client::{
-    AlreadyExists, Client, ClientError, Conflict, Reset, ResetSummary, StartBuilder, StartReceipt,
+    AlreadyExists, BulkChange, BulkVerb, Client, ClientError, Conflict, Reset, ResetSummary, StartBuilder,
+    StartReceipt,
 };
 pub use handler::{ActivityHandler, Attempt, FnActivity, FnOrchestration, OrchestrationHandler};
 pub use instrumented::InstrumentedProvider;

@@ -20,6 +20,8 @@ export function startKeys() {
       choose(key === "j" ? 1 : -1);
     } else if (key === "Enter" && event.target === document.body) {
       document.querySelector("tr.chosen a")?.click();
+    } else if (key === "x") {
+      document.querySelector("tr.chosen .pick input")?.click();
     } else if (key === "[" || key === "]") {
       document.querySelector(`[data-step="${key === "[" ? "before" : "after"}"]`)?.click();
     } else if (key === "?") {

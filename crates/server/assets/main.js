@@ -1,6 +1,7 @@
 // Starts the modules. Every page works without them.
 import { showTimes } from "./time.js";
 import { startActs } from "./act.js";
+import { showPicked, startBulk } from "./bulk.js";
 import { showEvents } from "./events.js";
 import { startKeys } from "./keys.js";
 import { startLive } from "./live.js";
@@ -13,9 +14,11 @@ export function refresh() {
   showEvents();
   showCounts();
   showWhys();
+  showPicked();
 }
 
 startActs();
+startBulk();
 startKeys();
 startLogin();
 refresh();

@@ -4,6 +4,7 @@ use crate::access::Buckets;
 use crate::api::StoreMarks;
 use crate::kept::Kept;
 use crate::metrics::{Figures, Requests};
+use crate::operations::Operations;
 use crate::options::Options;
 use crate::problem::{Code, Problem};
 use crate::view::Samples;
@@ -27,6 +28,7 @@ pub(crate) struct App {
     pub(crate) figures: Kept<Figures>,
     pub(crate) marks: Kept<StoreMarks>,
     pub(crate) samples: Samples,
+    pub(crate) operations: Operations,
     /// The requests so far.
     pub(crate) seen: Requests,
 }
@@ -50,6 +52,7 @@ impl App {
             figures: Kept::default(),
             marks: Kept::default(),
             samples: Samples::default(),
+            operations: Operations::new(options.operation_rate),
             seen: Requests::default(),
             options,
         })

@@ -20,10 +20,11 @@
 //! | `routes` | the list of routes, from which router and OpenAPI document are made |
 //! | `view` | the answers: one value per screen, for JSON and for pages |
 //! | `api` | the handlers of `/api/v1` |
+//! | `operations` | changes of many instances, which run beside the requests |
 //! | `metrics` | the figures for Prometheus |
 //! | `ui` | the pages, their templates and assets |
 //!
-//! The server keeps no state of instances: every answer is read from the store. No payload is in an answer unless the request asks for it
+//! The server keeps no state of instances: every answer is read from the store. Operations alone are kept in memory, and end with it. No payload is in an answer unless the request asks for it
 //! and its token has the scope `payloads`.
 
 mod access;
@@ -35,6 +36,7 @@ mod kept;
 mod link;
 mod metrics;
 mod openapi;
+mod operations;
 mod options;
 mod problem;
 mod routes;

@@ -1,6 +1,7 @@
 //! The OpenAPI document: paths from the list of routes, schemas from the types of requests and answers.
 
-use crate::api::{dead_letters, operate, start};
+use crate::api::{dead_letters, operate, operations, start};
+use crate::operations::OperationView;
 use crate::options::Options;
 use crate::problem::ProblemBody;
 use crate::routes::Described;
@@ -37,6 +38,10 @@ use utoipa::OpenApi;
     operate::PruneBody,
     operate::ReasonBody,
     operate::Removed,
+    operations::OperationAnswer,
+    operations::OperationBody,
+    operations::OperationList,
+    OperationView,
     start::StartBody,
     start::Started,
     ProblemBody,

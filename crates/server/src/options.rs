@@ -35,6 +35,8 @@ pub struct Options {
     pub request_rate: f64,
     /// The requests that a caller may make at once, above the rate.
     pub request_burst: u32,
+    /// The instances that all operations together may change per second, at most.
+    pub operation_rate: u32,
     /// TLS, for [`serve`](crate::serve()); `None` serves plain HTTP.
     pub tls: Option<Tls>,
     /// The most connections at a time, for [`serve`](crate::serve()). Further connections wait.
@@ -62,6 +64,7 @@ impl Default for Options {
             body_timeout: Duration::from_secs(30),
             request_rate: 500.0,
             request_burst: 1_000,
+            operation_rate: 200,
             tls: None,
             connections: 512,
             header_timeout: Duration::from_secs(30),

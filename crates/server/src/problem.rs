@@ -45,6 +45,8 @@ codes! {
     RUNNING = "still_running", CONFLICT, "The instance runs", false;
     CHILD = "is_child", CONFLICT, "The instance is a child", false;
     TURN = "turn_running", CONFLICT, "A turn of the instance runs", true;
+    SET_CHANGED = "set_changed", CONFLICT, "The set of instances has changed", false;
+    OPERATIONS = "too_many_operations", CONFLICT, "The server has too many operations", true;
     UNDELIVERABLE = "undeliverable", CONFLICT, "The dead letter cannot be delivered", false;
     TOO_LARGE = "too_large", PAYLOAD_TOO_LARGE, "The request is too large", false;
     MEDIA = "media_type", UNSUPPORTED_MEDIA_TYPE, "The request is not JSON", false;
@@ -64,9 +66,11 @@ pub(crate) struct Problem {
     pub(crate) detail: String,
     /// The number of seconds after which the request may succeed, for the header `Retry-After`.
     pub(crate) retry_after: Option<u64>,
+    /// The expected and the present number of instances of an operation.
+    pub(crate) counts: Option<(u64, u64)>,
 }
 
-/// An error as RFC 9457 defines it, with three members of this API.
+/// An error as RFC 9457 defines it, with members of this API.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ProblemBody {
     /// The page that lists the errors.
@@ -82,11 +86,17 @@ pub(crate) struct ProblemBody {
     retryable: bool,
     /// The id of the request, which audit records repeat.
     request_id: String,
+    /// Of `set_changed`: the number of instances that the request named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<u64>,
+    /// Of `set_changed`: the number of instances that match now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matching: Option<u64>,
 }
 
 impl Problem {
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), retry_after: None }
+        Self { code, detail: detail.into(), retry_after: None, counts: None }
     }
 
     /// A problem that may be over after some seconds.
@@ -133,6 +143,8 @@ impl Problem {
             code: self.code.name,
             retryable: self.code.retryable,
             request_id: request_id.to_string(),
+            expected: self.counts.map(|(expected, _)| expected),
+            matching: self.counts.map(|(_, matching)| matching),
         }
     }
 }

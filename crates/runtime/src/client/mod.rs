@@ -1,5 +1,6 @@
 //! Starting, signalling, observing and managing instances, from any process that can reach the store.
 
+mod bulk;
 mod check;
 mod dead_letter;
 mod error;
@@ -16,6 +17,7 @@ mod start_builder;
 mod wait;
 mod why;
 
+pub use bulk::{BulkChange, BulkVerb};
 pub use error::ClientError;
 pub use outlast_engine::reset::ResetSummary;
 pub use reset::Reset;

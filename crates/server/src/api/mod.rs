@@ -6,6 +6,7 @@ mod history;
 mod instances;
 mod keyed;
 pub(crate) mod operate;
+pub(crate) mod operations;
 pub(crate) mod start;
 mod store;
 mod stream;
@@ -52,7 +53,7 @@ fn write(summary: &'static str, body: &'static str) -> About {
 
 /// Adds the routes.
 pub(crate) fn add(routes: Routes) -> Routes {
-    add_dead_letters(add_operate(add_history(add_instances(routes))))
+    add_operations(add_dead_letters(add_operate(add_history(add_instances(routes)))))
         .api(
             Method::GET,
             "/queues",
@@ -232,6 +233,38 @@ fn add_dead_letters(routes: Routes) -> Routes {
         .api(Method::GET, "/dead-letters/{n}", read, one, dead_letters::one)
         .api(Method::POST, "/dead-letters/{n}/requeue", operate, requeue, dead_letters::requeue)
         .api(Method::DELETE, "/dead-letters/{n}", operate, remove, dead_letters::remove)
+}
+
+fn add_operations(routes: Routes) -> Routes {
+    let create = About {
+        answer: Some("OperationAnswer"),
+        ..write(
+            "Changes many instances, at most 200 per second. A dry run (200) returns a count and a mark, which the change (202) must name; 409 `set_changed` if the set is another one",
+            "OperationBody",
+        )
+    };
+    let stop = About {
+        answer: Some("OperationView"),
+        ..write("Ends an operation after the instances that are being changed", "ReasonBody")
+    };
+    let (scope, operate) = (Some(Scope::Read), Some(Scope::Operate));
+    routes
+        .api(Method::POST, "/operations", operate, create, operations::create)
+        .api(
+            Method::GET,
+            "/operations",
+            scope,
+            read("The newest operations of this server, which forgets them when it stops", "OperationList"),
+            operations::list,
+        )
+        .api(
+            Method::GET,
+            "/operations/{op}",
+            scope,
+            read("The progress of an operation", "OperationView"),
+            operations::one,
+        )
+        .api(Method::POST, "/operations/{op}/stop", operate, stop, operations::stop)
 }
 
 fn add_operate(routes: Routes) -> Routes {

@@ -20,6 +20,7 @@ const ASSETS: &[(&str, &str, &[u8])] = assets! {
     "icon.svg": "image/svg+xml",
     "main.js": SCRIPT,
     "act.js": SCRIPT,
+    "bulk.js": SCRIPT,
     "events.js": SCRIPT,
     "hints.js": SCRIPT,
     "keys.js": SCRIPT,

@@ -1,7 +1,7 @@
 //! The list of instances.
 
 use super::{Frame, Moment, html};
-use crate::access::Caller;
+use crate::access::{Caller, Scope};
 use crate::app::Shared;
 use crate::extract::Params;
 use crate::link::{encoded, query};
@@ -12,6 +12,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use serde_json::json;
 
 /// The instances of a page.
 const PAGE: u32 = 50;
@@ -28,6 +29,10 @@ struct List {
     next: Option<String>,
     is_filtered: bool,
     is_first: bool,
+    /// The filter of an operation over all instances that match, as JSON.
+    filter: String,
+    /// The actions of operations, and their titles.
+    verbs: Vec<(&'static str, &'static str)>,
 }
 
 /// A status to choose.
@@ -86,12 +91,40 @@ pub(super) async fn page(
             || is_given(&query.prefix)
             || is_given(&query.parent),
         is_first,
+        filter: filter(&query, &status),
+        verbs: verbs(&caller),
         status,
         query,
         // Later pages do not move while they are read.
         frame: if is_first { frame.live("instances") } else { frame },
     };
     Ok(html(StatusCode::OK, &list))
+}
+
+/// The conditions of the list, for an operation.
+fn filter(query: &ListQuery, status: &str) -> String {
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    json!({
+        "status": Some(status).filter(|status| !status.is_empty()),
+        "name": given(&query.name),
+        "prefix": given(&query.prefix),
+        "parent": given(&query.parent),
+        "created_from_ms": query.created_from_ms,
+        "created_before_ms": query.created_before_ms,
+    })
+    .to_string()
+}
+
+/// The actions that the caller may use.
+fn verbs(caller: &Caller) -> Vec<(&'static str, &'static str)> {
+    let all = [
+        ("pause", "Pause"),
+        ("resume", "Resume"),
+        ("cancel", "Cancel"),
+        ("terminate", "Terminate"),
+        ("delete", "Delete"),
+    ];
+    all.into_iter().filter(|(verb, _)| *verb != "delete" || caller.scopes.allow(Scope::Admin)).collect()
 }
 
 fn chips(base: &str, filter: &ListQuery, status: &str) -> Vec<Chip> {

@@ -77,11 +77,16 @@ pub(crate) const STATUSES: [&str; 4] = ["Running", "Failed", "Completed", "Conti
 impl ListQuery {
     /// The status as the stores write it; a filter form sends empty texts for fields that are not used.
     pub(crate) fn stored_status(&self) -> Result<Option<String>, Problem> {
-        let Some(wanted) = given(&self.status) else { return Ok(None) };
-        match STATUSES.into_iter().find(|status| status.eq_ignore_ascii_case(&wanted)) {
-            Some(status) => Ok(Some(status.to_string())),
-            None => Err(Problem::invalid("the status is Running, Completed, Failed or ContinuedAsNew")),
-        }
+        stored_status(self.status.as_deref())
+    }
+}
+
+/// A status as the stores write it; `None` for an empty text.
+pub(crate) fn stored_status(status: Option<&str>) -> Result<Option<String>, Problem> {
+    let Some(wanted) = status.filter(|status| !status.is_empty()) else { return Ok(None) };
+    match STATUSES.into_iter().find(|status| status.eq_ignore_ascii_case(wanted)) {
+        Some(status) => Ok(Some(status.to_string())),
+        None => Err(Problem::invalid("the status is Running, Completed, Failed or ContinuedAsNew")),
     }
 }
 

@@ -14,7 +14,8 @@ async fn routes(server: &Server) -> Vec<(String, String, Option<Scope>)> {
                 .replace("{execution}", "1")
                 .replace("{event}", "1")
                 .replace("{queue}", "q")
-                .replace("{n}", "1");
+                .replace("{n}", "1")
+                .replace("{op}", "1");
             let scope = operation["x-scope"].as_str().map(|scope| Scope::from_text(scope).unwrap());
             routes.push((method.to_uppercase(), path, scope));
         }

@@ -12,6 +12,7 @@ mod limits;
 mod metrics;
 mod needs_browser;
 mod operate;
+mod operations;
 mod pages;
 mod postgres;
 mod stream;

@@ -2,7 +2,7 @@
 
 mod needs_postgres {
     use crate::kit::{Server, operating, with_tokens};
-    use crate::{client, history, keyed, metrics, operate, pages, stream};
+    use crate::{client, history, keyed, metrics, operate, operations, pages, stream};
     use outlast_server::Options;
 
     #[tokio::test(flavor = "multi_thread")]
@@ -59,6 +59,13 @@ mod needs_postgres {
     async fn one_stream_reports_several_instances_of_postgres() {
         let server = Server::on_postgres(operating()).await;
         stream::hints_of_several_instances(&server).await;
+        server.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn operations_change_the_instances_of_the_dry_run_on_postgres() {
+        let server = Server::on_postgres(operating()).await;
+        operations::changes_of_the_dry_run(&server).await;
         server.stop().await;
     }
 }

@@ -1,5 +1,6 @@
 //! The dashboard in Chromium, on a SQLite store with a runtime. `cargo xtask test --only browser` installs the browser.
 
+mod bulk;
 mod console;
 mod figures;
 mod hostile;
