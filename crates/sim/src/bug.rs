@@ -84,6 +84,11 @@ pub const BUGS: &[Bug] = &[
     Bug::Store(Defect::RefusedStartKeepsTurn),
     Bug::Store(Defect::ResetKeepsKeys),
     Bug::Store(Defect::ResetIgnoresTurn),
+    Bug::Store(Defect::NoteNotKept),
+    Bug::Store(Defect::NoteCountedTwice),
+    Bug::Store(Defect::ReleaseLosesLaterMessages),
+    Bug::Store(Defect::ReleaseReordersMessages),
+    Bug::Store(Defect::HoldCountsDelivery),
 ];
 
 impl Bug {

@@ -225,6 +225,12 @@ impl Plan {
         self.roots.iter().find_map(branches)
     }
 
+    /// Whether the start of this instance, and the message with the start, are delayed.
+    pub(crate) fn starts_with_delay(&self, instance: &str) -> bool {
+        let root = self.roots.iter().find(|root| root.instance == instance);
+        root.is_some_and(|root| root.actions.iter().any(|(_, action)| matches!(action, Action::StartOrSend(..))))
+    }
+
     /// Whether crashes can poison an instance or an activity of this world.
     pub(crate) fn may_poison(&self) -> bool {
         self.max_attempts < NEVER_POISON
