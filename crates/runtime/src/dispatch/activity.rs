@@ -22,6 +22,7 @@ use crate::core::Core;
 use crate::handler::{ActivityHandler, Attempt};
 use crate::observability::Stopwatch;
 use crate::observe;
+use outlast_model::defect::{self, Defect};
 use outlast_model::{AppErrorKind, ErrorDetails, EventKind, PoisonMessageType, WorkItem};
 use outlast_provider::{Completion, FetchedWork, ProviderError, SessionFetchConfig, WorkNotes, WorkRequest};
 use std::sync::Arc;
@@ -163,7 +164,8 @@ impl Delivery {
         member: Option<Member>,
     ) {
         let core = &Arc::clone(&self.core);
-        if self.attempt_count > core.options.max_attempts {
+        let is_early = self.attempt_count > 2 && defect::is_on(Defect::PoisonTooEarly);
+        if self.attempt_count > core.options.max_attempts || is_early {
             return self.poison(lease).await;
         }
         let Some((_, handler)) = core.activities.resolve_handler(&self.name) else {
@@ -450,6 +452,11 @@ impl Delivery {
                     }
                     lease.settle();
                     return true;
+                }
+                Err(_) if defect::is_on(Defect::OutcomeGivenUp) => {
+                    let _ = core.store.ack_work_item(lease.token(), None).await;
+                    lease.settle();
+                    return false;
                 }
                 Err(error) if error.is_retryable() && !lease.lost().is_cancelled() => {
                     failures += 1;
