@@ -9,7 +9,7 @@
 //! | I4 | each outcome belongs to a scheduled operation, and a completed activity ran | `history` |
 //! | I5 | an accepted outcome of an activity is in the history or in the queue; an open activity or child is stored | `presence` |
 //! | I6 | by the store's clock, each instance and activity has at most one live lease, and no call succeeds under an ended lease | `leases.rs` |
-//! | I7 | after the faults stop, every instance ends | `ending` |
+//! | I7 | after the faults stop, a process takes every available message and activity within a lease and the terms of `liveness`, and every instance ends | `liveness`, `ending` |
 //! | I8 | no event follows the commit that ended an execution | `history` |
 //! | I9 | a stored history replays without new decisions; a turn decides the same warm and from a cold start | `replay` |
 //! | I10 | after all instances have ended, the store holds no message, activity, lease or session except orphans, which are counted | `queues` |
@@ -27,6 +27,7 @@
 mod client_answers;
 pub(crate) mod ending;
 mod history;
+pub(crate) mod liveness;
 mod presence;
 pub(crate) mod queues;
 pub(crate) mod replay;

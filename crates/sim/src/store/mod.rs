@@ -30,23 +30,31 @@ use std::time::Duration;
 pub(crate) struct FaultyStore {
     shared: Arc<Shared>,
     caller: Caller,
+    /// The store object of its process.
+    store: Arc<dyn Provider>,
     /// Whether its node is of the older deployment.
     is_old_build: bool,
 }
 
 impl FaultyStore {
-    pub(crate) fn for_node(shared: &Arc<Shared>, node: usize, is_old_build: bool) -> Arc<Self> {
+    pub(crate) fn for_node(
+        shared: &Arc<Shared>,
+        node: usize,
+        store: Arc<dyn Provider>,
+        is_old_build: bool,
+    ) -> Arc<Self> {
         let caller = Caller { name: format!("node{node}"), node: Some(node) };
-        Arc::new(Self { shared: Arc::clone(shared), caller, is_old_build })
+        Arc::new(Self { shared: Arc::clone(shared), caller, store, is_old_build })
     }
 
     pub(crate) fn for_client(shared: &Arc<Shared>) -> Arc<Self> {
         let caller = Caller { name: "client".to_string(), node: None };
-        Arc::new(Self { shared: Arc::clone(shared), caller, is_old_build: false })
+        let store = shared.backend.outside();
+        Arc::new(Self { shared: Arc::clone(shared), caller, store, is_old_build: false })
     }
 
     fn inner(&self) -> &dyn Provider {
-        self.shared.store()
+        self.store.as_ref()
     }
 }
 
