@@ -6,6 +6,7 @@ use crate::draft::{Draft, Ending};
 use crate::execution::Execution;
 use crate::op::Op;
 use crate::op::child::ParentClosePolicy;
+use outlast_model::defect::{self, Defect};
 use outlast_model::{AppErrorKind, ErrorDetails, EventKind, ExecutionStatus, WorkItem};
 
 /// How an execution ends.
@@ -81,6 +82,9 @@ impl Execution {
     /// Sends the decisions of a turn after which the code waits. A decision whose future the code dropped in the same turn
     /// is not sent, unless [`Operation::is_sent_if_dropped`](crate::op::Operation::is_sent_if_dropped).
     fn send_decisions(&self, draft: &mut Draft) {
+        if defect::is_on(Defect::DecisionNotSent) {
+            draft.recorded.pop();
+        }
         for decision in std::mem::take(&mut draft.recorded) {
             let op = decision.op;
             if op.is_sent_if_dropped() || !self.is_dropped(decision.token) {
@@ -122,6 +126,7 @@ impl Closing<'_> {
         let parent = self.execution.opening.parent.as_ref()?;
         match &self.close {
             Close::Completed(output) => Some(parent.success(output.clone())),
+            Close::Failed(_) if defect::is_on(Defect::FailureNotSent) => None,
             Close::Failed(details) => Some(parent.failure(details.clone())),
             Close::Cancelled(reason) => Some(parent.failure(cancelled(reason.clone()))),
             Close::ContinuedAsNew { .. } => None,

@@ -13,6 +13,7 @@ use crate::execution::Execution;
 use crate::history_summary::Standing;
 use crate::op::{Op, queue};
 use crate::replay_error::Mismatch;
+use outlast_model::defect::{self, Defect};
 use outlast_model::{ErrorDetails, Event, EventKind, WorkItem};
 
 /// The messages of a turn as events.
@@ -50,10 +51,15 @@ impl Execution {
         if self.summary.events == 0 {
             let start = self.start(draft);
             batch.events.push(start);
-            for (name, data) in self.opening.carried.clone() {
+            let lost = usize::from(defect::is_on(Defect::CarriedMessageLost));
+            for (name, data) in self.opening.carried.clone().into_iter().skip(lost) {
                 batch.events.push(self.record(draft, None, queue::delivered(name, data)).clone());
             }
         }
+        let messages: Vec<WorkItem> = match defect::is_on(Defect::MessagesReversed) {
+            true => messages.into_iter().rev().collect(),
+            false => messages,
+        };
         for message in messages {
             let receipt = match Op::of_message(&message) {
                 Some(op) => op.receive(self, draft, message),
@@ -108,14 +114,14 @@ pub(crate) struct Outcome {
 impl Outcome {
     pub(crate) fn receive(self, execution: &Execution) -> Receipt {
         let identity = execution.identity();
-        if self.execution_id != identity.execution_id {
+        if self.execution_id != identity.execution_id && !defect::is_on(Defect::OutcomeOfOldExecution) {
             return Receipt::Drop;
         }
         match execution.summary.standing(self.source, self.op) {
-            Standing::Open => {
+            Standing::Answered if !defect::is_on(Defect::SecondOutcome) => Receipt::Drop,
+            Standing::Open | Standing::Answered => {
                 Receipt::Record { source: Some(self.source), kind: self.kind, failure: self.failure }
             }
-            Standing::Answered => Receipt::Drop,
             Standing::AnotherKind(other) => {
                 let (other, expected) = (other.name(), self.op.name());
                 Receipt::Refuse(Mismatch::kind_of_completion(identity, self.source, other, expected))

@@ -191,6 +191,8 @@ defects! {
     WorkAbandonLosesDelay = "core 7.1.36",
     /// The failure of an activity's handler is not kept.
     NoteNotKept = "",
+    /// The failure of an activity's handler is counted twice.
+    NoteCountedTwice = "",
     /// The first failure of an activity's handler is kept as the last one.
     NoteKeepsFirstError = "",
     /// A delivery that reported a failure stays in the delivery count.

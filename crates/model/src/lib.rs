@@ -10,6 +10,8 @@ mod clock;
 pub mod codec;
 mod commit;
 mod dead_letter;
+#[doc(hidden)]
+pub mod defect;
 mod error;
 mod event;
 mod head;

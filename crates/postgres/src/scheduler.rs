@@ -18,6 +18,8 @@
 //! tasks have something to do. `shared.rs` holds the lock and wakes the tasks. `scheduler/submit.rs` has the transitions by which
 //! requests and fetches come in; `scheduler/events.rs` those that follow from commits, notifications and failures.
 
+#[cfg(all(test, feature = "test-hooks"))]
+mod defect_tests;
 mod events;
 mod large;
 mod submit;
@@ -39,6 +41,7 @@ use crate::queue::PerQueue;
 use crate::request::{Fence, Lease, Request};
 use crate::transaction::{ActivityPoll, Transaction, TurnPoll};
 use large::{LargeLanes, LargeRequests};
+use outlast_model::defect::{self, Defect};
 use outlast_provider::Entropy;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -144,7 +147,8 @@ impl Waiting {
             self.holders.drain(..holders).for_each(|request| batch.push(request));
         }
         let arrivals = self.arrivals.len().min(MOST_REQUESTS - batch.len());
-        self.arrivals.drain(..arrivals).for_each(|request| batch.push(request));
+        let lost = usize::from(defect::is_on(Defect::ArrivalLost));
+        self.arrivals.drain(..arrivals).skip(lost).for_each(|request| batch.push(request));
         sort(&mut batch);
         batch
     }
@@ -337,7 +341,8 @@ impl Scheduler {
         now: Instant,
     ) -> PerQueue<TurnPoll, ActivityPoll> {
         let PerQueue { turns, activities } = &mut self.parked;
-        let is_paused = !has_requests && self.paused_until.is_some_and(|until| now < until);
+        let is_paused = !has_requests
+            && self.paused_until.is_some_and(|until| now < until || defect::is_on(Defect::PauseNeverEnds));
         let polls = match is_paused {
             false => PerQueue {
                 turns: turns.start_poll(frees.turns, MOST_LEASES),

@@ -1,5 +1,6 @@
 //! Resolves a batch of messages for an instance without a row: the cases A to E of the contract.
 
+use outlast_model::defect::{self, Defect};
 use outlast_model::{Event, EventKind, WorkItem};
 
 /// The action of a fetch for a batch.
@@ -45,7 +46,10 @@ pub fn resolve(messages: &[WorkItem], newest_execution: u64, history: Result<&[E
         (None, Err(_), started) => {
             known(started.map_or("unknown", |(name, _)| name), None, newest_execution, true)
         }
-        (None, Ok(_), Some((name, version))) => known(name, version.as_ref(), 1, false),
+        (None, Ok(_), Some((name, version))) => {
+            let version = version.as_ref().filter(|_| !defect::is_on(Defect::StartVersionLost));
+            known(name, version, 1, false)
+        }
         (None, Ok(_), None) if messages.iter().all(|m| matches!(m, WorkItem::QueueMessage { .. })) => {
             Context::QueueOrphan
         }

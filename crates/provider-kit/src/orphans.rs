@@ -2,6 +2,7 @@
 //! an instance that does not exist (yet), other than queue messages alone.
 
 use crate::Context;
+use outlast_model::defect::{self, Defect};
 
 /// The shortest and the longest delay of orphans; between them the delay is the age of the oldest message.
 const RETRY_MS: (u64, u64) = (1_000, 60_000);
@@ -91,7 +92,7 @@ pub fn decide<E>(
         Context::ControlOrphan => false,
     };
     // The start of the instance is delayed or was given back: the messages are delivered together with it, in order.
-    if let Some(due) = start_due()? {
+    if let Some(due) = start_due()?.filter(|_| !defect::is_on(Defect::EarlyMessageDropped)) {
         // The start is not visible now, so the next delivery is later than now.
         let until = due.max(batch.now.saturating_add(1));
         return Ok(Rowless::Delay { until, fates: vec![Fate::Delayed; batch.available_at.len()] });

@@ -1,6 +1,7 @@
 //! Plans the rows that a commit writes, before the transaction: rejects a commit that is invalid without reading stored rows, and
 //! encodes all JSON.
 
+use outlast_model::defect::{self, Defect};
 use outlast_model::limits::MAX_MESSAGE_KEY_BYTES;
 use outlast_model::{Event, EventKind, ExecutionStatus, WorkItem, check_instance_id, json};
 use outlast_provider::{
@@ -162,6 +163,9 @@ impl CommitPlan {
 
     /// The highest event id of the turn.
     pub fn last_event_id(&self) -> Option<u64> {
+        if defect::is_on(Defect::LastEventIsFirst) {
+            return self.history.first().map(|row| row.event_id);
+        }
         self.history.iter().map(|row| row.event_id).max()
     }
 }
@@ -200,8 +204,8 @@ pub fn activity_row(operation: &str, item: &WorkItem) -> Result<ActivityRow, Pro
         instance_id: instance.clone(),
         execution_id: *execution_id,
         activity_id: *id,
-        session_id: session_id.clone(),
-        tag: tag.clone(),
+        session_id: session_id.clone().filter(|_| !defect::is_on(Defect::SessionLost)),
+        tag: tag.clone().filter(|_| !defect::is_on(Defect::TagLost)),
     })
 }
 
@@ -219,6 +223,7 @@ pub fn message_row(operation: &str, item: &WorkItem) -> Result<MessageRow, Provi
         instance_id: instance.to_string(),
         work_item: encoded(operation, json::encode_work_item(item))?,
         not_before: match item {
+            _ if defect::is_on(Defect::TimerVisibleAtOnce) => 0,
             WorkItem::TimerFired { fire_at_ms, .. } => *fire_at_ms,
             _ => 0,
         },
@@ -277,6 +282,7 @@ fn kv_changes(delta: &[Event]) -> Vec<KvChange> {
             value: value.clone(),
             last_updated_at_ms: *last_updated_at_ms,
         }),
+        EventKind::KeyValueCleared { .. } if defect::is_on(Defect::ClearedKeyStays) => None,
         EventKind::KeyValueCleared { key } => Some(KvChange::Clear { key: key.clone() }),
         EventKind::KeyValuesCleared => Some(KvChange::ClearAll),
         _ => None,

@@ -1,5 +1,6 @@
 //! Lock tokens. A token holds the key of the locked row, so that the store finds the row without an index on tokens.
 
+use outlast_model::defect::{self, Defect};
 use outlast_provider::Entropy;
 use std::fmt;
 
@@ -48,7 +49,7 @@ impl fmt::Display for Owner {
 
 /// Random bits for a new lease. With an owner, the first half is its name, and 64 bits stay random.
 pub fn draw_secret(owner: Option<Owner>, entropy: &dyn Entropy) -> Secret {
-    let random = entropy.next_u128();
+    let random = if defect::is_on(Defect::SecretRepeats) { 7 } else { entropy.next_u128() };
     let [first, second] = halves(random);
     let mut secret = [0; 16];
     secret[..8].copy_from_slice(&owner.map_or(first, Owner::bytes));

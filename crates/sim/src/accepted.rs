@@ -21,6 +21,10 @@ pub(crate) struct Accepted {
     pub(crate) results: BTreeMap<ActivityKey, WorkItem>,
     /// Turns that were fetched and neither committed nor abandoned, by lock token.
     pub(crate) turns: BTreeMap<String, Turn>,
+    /// Instances whose turn was given back for a hold, with the number of deliveries of that turn.
+    held: BTreeMap<String, u32>,
+    /// Instances with a turn that was given back with a delay.
+    pub(crate) delayed: BTreeSet<String>,
     /// Resets and forks that were answered.
     pub(crate) copied: Vec<Copied>,
     pub(crate) leases: Leases,
@@ -47,6 +51,24 @@ impl Accepted {
             }
             WorkItem::CancelInstance { instance, .. } => drop(self.cancelled.insert(instance.clone())),
             _ => {}
+        }
+    }
+
+    /// Records that a turn was given back for a hold.
+    pub(crate) fn held(&mut self, token: &str) {
+        if let Some(turn) = self.turns.get(token) {
+            self.held.insert(turn.instance.clone(), turn.attempts);
+        }
+    }
+
+    /// I15: the first turn after a hold is the turn that was given back, which is not counted. Messages that arrived meanwhile were
+    /// never delivered.
+    pub(crate) fn delivered_after_hold(&mut self, instance: &str, attempts: u32) -> Result<(), String> {
+        match self.held.remove(instance) {
+            Some(before) if attempts > before => Err(format!(
+                "I15: a turn of '{instance}' was given back for a hold at delivery {before}, and the next delivery is {attempts}"
+            )),
+            _ => Ok(()),
         }
     }
 

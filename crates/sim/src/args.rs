@@ -12,6 +12,7 @@ usage: cargo xtask sim [--seeds A..B | --minutes N | --seed S | --score A..B | -
   --without FAULT,..     leave these faults out of the world
   --without-roots ID,..  leave these instances out of the world
   --score A..B           run each known defect until one of these worlds finds it
+  --page FILE            write the table of the score to this page
   --sweep LEVEL          run 31 scripts with a fault at each moment: calls, statements, polls or all
   --script NAME          sweep only this script
   --at K --fault NAME    inject only this fault at only this moment
@@ -36,6 +37,7 @@ pub(crate) struct Args {
     pub(crate) bug: Option<Bug>,
     pub(crate) cut: Cut,
     pub(crate) json: Option<PathBuf>,
+    pub(crate) page: Option<PathBuf>,
 }
 
 /// Seeds whose worlds once failed. Every run begins with them.
@@ -48,7 +50,8 @@ impl Args {
         let mut mode = None;
         let mut sweep = Sweep::default();
         let mut is_sweep = false;
-        let mut parsed = Self { mode: Mode::Many(Vec::new()), bug: None, cut: Cut::default(), json: None };
+        let mut parsed =
+            Self { mode: Mode::Many(Vec::new()), bug: None, cut: Cut::default(), json: None, page: None };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
             match arg.as_str() {
@@ -71,6 +74,7 @@ impl Args {
                 "--fault" => sweep.fault = Some(one_of(value()?, &sweep_fault_names(), "fault")?),
                 "--one-in" => sweep.one_in = number(&value()?)?.max(1),
                 "--json" => parsed.json = Some(value()?.into()),
+                "--page" => parsed.page = Some(value()?.into()),
                 _ => return Err(format!("unknown argument '{arg}'")),
             }
         }
@@ -164,7 +168,10 @@ mod tests {
         let parsed =
             parse("--seed 7 --bug MessageTwice --without lost-answer,crash --without-roots i1").unwrap();
         let cut = Cut { faults: [Fault::LostAnswer, Fault::Crash].into(), roots: ["i1".to_string()].into() };
-        assert_eq!(parsed, Args { mode: Mode::One(7), bug: Some(Bug::MessageTwice), cut, json: None });
+        assert_eq!(
+            parsed,
+            Args { mode: Mode::One(7), bug: Some(Bug::MessageTwice), cut, json: None, page: None }
+        );
         assert!(parse("--bug TokensRepeat").unwrap().bug.is_some(), "defects of the store have names too");
     }
 

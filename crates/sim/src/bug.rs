@@ -1,10 +1,13 @@
 //! Defects that the simulator must find. They measure the simulator itself.
 
 use outlast_memory::Defect;
+use outlast_model::defect::Defect as Shipped;
 
 /// A defect of a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
+    /// A defect of shipped code.
+    Shipped(Shipped),
     /// A defect of the memory store.
     Store(Defect),
     /// A commit drops the activities that the turn scheduled: history and queue disagree.
@@ -43,7 +46,17 @@ pub enum Bug {
     LivingTakenForDead,
 }
 
-/// All defects that the simulator must find. Other defects of the memory store change nothing that the runtime relies
+/// The shipped defects that the simulator must find. The tests of the PostgreSQL store find those of its scheduler.
+pub fn shipped_bugs() -> Vec<Bug> {
+    let first_of_postgres = Shipped::ALL.iter().position(|defect| *defect == Shipped::ArrivalLost);
+    Shipped::ALL
+        .iter()
+        .take(first_of_postgres.unwrap_or(usize::MAX))
+        .map(|defect| Bug::Shipped(*defect))
+        .collect()
+}
+
+/// All defects of the simulator's wrapper and of the memory store that the simulator must find. Other defects of the memory store change nothing that the runtime relies
 /// on, or an operation that the programs do not use.
 pub const BUGS: &[Bug] = &[
     Bug::CommitForgetsWork,
@@ -84,6 +97,11 @@ pub const BUGS: &[Bug] = &[
     Bug::Store(Defect::RefusedStartKeepsTurn),
     Bug::Store(Defect::ResetKeepsKeys),
     Bug::Store(Defect::ResetIgnoresTurn),
+    Bug::Store(Defect::NoteNotKept),
+    Bug::Store(Defect::NoteCountedTwice),
+    Bug::Store(Defect::ReleaseLosesLaterMessages),
+    Bug::Store(Defect::ReleaseReordersMessages),
+    Bug::Store(Defect::HoldCountsDelivery),
 ];
 
 impl Bug {
@@ -95,10 +113,20 @@ impl Bug {
         }
     }
 
+    /// The defect of shipped code, if this is one.
+    pub fn shipped(self) -> Option<Shipped> {
+        match self {
+            Self::Shipped(defect) => Some(defect),
+            _ => None,
+        }
+    }
+
     /// The name on the command line.
     pub fn name(self) -> String {
         match self {
             Self::Store(defect) => format!("{defect:?}"),
+            // The wrapper has a defect of the same name.
+            Self::Shipped(defect) => format!("shipped-{defect:?}"),
             other => format!("{other:?}"),
         }
     }
@@ -106,6 +134,6 @@ impl Bug {
     /// The defect with this name.
     pub fn parse(name: &str) -> Option<Self> {
         let stored = Defect::ALL.iter().map(|defect| Self::Store(*defect));
-        BUGS.iter().copied().chain(stored).find(|bug| bug.name() == name)
+        BUGS.iter().copied().chain(stored).chain(shipped_bugs()).find(|bug| bug.name() == name)
     }
 }

@@ -32,6 +32,11 @@ impl SkewedClock {
         }
     }
 
+    /// A time that the clock has never been after: now, and the sum of all jumps back.
+    pub(crate) fn latest_ms(&self) -> u64 {
+        self.now_ms().saturating_add(self.set_back_ms())
+    }
+
     /// The sum of all jumps back.
     pub(crate) fn set_back_ms(&self) -> u64 {
         self.set_back_ms.load(Relaxed)

@@ -27,6 +27,8 @@ pub enum Fault {
     Statement,
     /// A statement succeeds and returns an error all the same; if it is the commit, the transaction is stored.
     StatementDone,
+    /// A transaction cannot begin, because another process holds the lock of the database.
+    Busy,
     /// A watch on an instance never fires.
     LostWakeUp,
     /// A node crashes at a random time.
@@ -86,6 +88,7 @@ impl Fault {
         Self::Duplicate,
         Self::Statement,
         Self::StatementDone,
+        Self::Busy,
         Self::LostWakeUp,
         Self::Crash,
         Self::CrashAtPoll,
@@ -117,6 +120,7 @@ impl Fault {
             Self::Duplicate => "duplicate",
             Self::Statement => "statement",
             Self::StatementDone => "statement done",
+            Self::Busy => "busy",
             Self::LostWakeUp => "lost wake-up",
             Self::Crash => "crash",
             Self::CrashAtPoll => "crash at poll",
@@ -135,6 +139,7 @@ impl Fault {
             Self::ShortLease => matches!(op, "fetch_turn" | "fetch_work"),
             Self::Duplicate => matches!(op, "ack_turn" | "ack_work" | "ack_ahead" | "ack_fused"),
             Self::Statement | Self::StatementDone => op.starts_with("sql"),
+            Self::Busy => op == "sql begin",
             _ if op.starts_with("sql") => false,
             // A crashed client has the same effect as one that never made the call, or as one that repeats it.
             Self::CrashBefore | Self::CrashAfter => {

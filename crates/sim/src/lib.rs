@@ -1,8 +1,8 @@
 //! The simulator: the shipped runtime and stores under virtual time and injected faults.
 //!
-//! A world is one to four runtimes on one store (the memory store or SQLite), clients that drive generated
-//! orchestrations, and faults: crashes, lost acknowledgements, stalls longer than a lease, errors, restarts, clocks
-//! that jump. Everything runs on one thread under tokio's paused clock, and every random choice follows from the seed,
+//! A world is one to four runtimes on one store, clients that drive generated orchestrations, and faults: crashes, lost
+//! acknowledgements, stalls longer than a lease, errors, restarts, clocks that jump. The store of most worlds is a SQLite file, which
+//! every process opens for itself; in the others it is the memory store, or both side by side. Everything runs on one thread under tokio's paused clock, and every random choice follows from the seed,
 //! so two runs of a seed have the same trace. `check` lists the invariants that must hold in every world.
 //!
 //! | word | means here |
@@ -22,6 +22,7 @@
 //! Read `world.rs` first, then `call.rs`, where faults are injected into calls.
 
 mod accepted;
+mod at_once;
 mod backend;
 mod batch;
 mod bug;
@@ -39,6 +40,7 @@ mod plan;
 mod program;
 mod shared;
 mod shrink;
+mod sqlite_file;
 mod statement_faults;
 mod store;
 mod sweep;
@@ -47,7 +49,7 @@ mod trace;
 mod world;
 
 pub use batch::{Summary, first_failure, first_failures, run_many, run_while};
-pub use bug::{BUGS, Bug};
+pub use bug::{BUGS, Bug, shipped_bugs};
 pub use fault::Fault;
 pub use shrink::shrink;
 pub use sweep::{Level, Row, Sweep, SweepFailure, SweepResult, script_names, sweep, sweep_fault_names};

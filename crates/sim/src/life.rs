@@ -54,6 +54,17 @@ impl Lives {
         lives.push((node, Arc::clone(life)));
     }
 
+    /// The life of a node is over. The store object of the process is closed when its last client is gone.
+    pub(crate) fn end(&self, node: usize) {
+        self.lock().retain(|(other, _)| *other != node);
+    }
+
+    /// The nodes that are up.
+    pub(crate) fn nodes_up(&self) -> Vec<usize> {
+        let lives = self.lock();
+        lives.iter().filter(|(_, life)| !life.is_over.load(Relaxed)).map(|(node, _)| *node).collect()
+    }
+
     /// The processes that are up.
     pub(crate) fn up(&self) -> Vec<Arc<Life>> {
         self.lock()

@@ -2,18 +2,19 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to its terminal")]
 
 mod args;
+mod defect_page;
 mod report;
 mod sweep_report;
 
 use args::{Args, Mode};
-use outlast_sim::{BUGS, Bug, Settings, first_failures, run, run_many, run_while, sweep};
+use outlast_sim::{BUGS, Bug, Settings, first_failures, run, run_many, run_while, shipped_bugs, sweep};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
-    let Args { mode, bug, cut, json } = match Args::parse(std::env::args().skip(1)) {
+    let Args { mode, bug, cut, json, page } = match Args::parse(std::env::args().skip(1)) {
         Ok(args) => args,
         Err(message) => {
             eprintln!("sim: {message}\n\n{}", args::USAGE);
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
             let keep_lines = if is_single { usize::MAX } else { settings.keep_lines };
             sweep_report::swept(&sweep(&what, &Settings { keep_lines, ..settings }), json, is_single)
         }
-        Mode::Score(seeds) => score(&seeds, bug, json),
+        Mode::Score(seeds) => score(&seeds, bug, json, page.as_deref()),
     }
 }
 
@@ -57,19 +58,22 @@ fn run_one(seed: u64, settings: &Settings) -> ExitCode {
 }
 
 /// Prints for each known defect the first seed whose world finds it.
-fn score(seeds: &[u64], bug: Option<Bug>, json: Option<&Path>) -> ExitCode {
-    let bugs: Vec<Bug> = BUGS.iter().copied().filter(|known| bug.is_none_or(|bug| bug == *known)).collect();
+fn score(seeds: &[u64], bug: Option<Bug>, json: Option<&Path>, page: Option<&Path>) -> ExitCode {
+    let known = shipped_bugs().into_iter().chain(BUGS.iter().copied());
+    let bugs: Vec<Bug> = known.filter(|known| bug.is_none_or(|bug| bug == *known)).collect();
     let found = first_failures(&bugs, seeds);
-    let mut needed = Vec::new();
+    let mut rows = Vec::new();
     for (bug, found) in bugs.iter().zip(found) {
         match found {
             Some(outcome) => {
                 let text: String = outcome.failures.join("; ").chars().take(150).collect();
-                println!("{:<30} seed {:>4}  {text}", bug.name(), outcome.seed);
-                needed.push(seeds.iter().take_while(|seed| **seed != outcome.seed).count() as u64 + 1);
+                println!("{:<34} seed {:>4}  {text}", bug.name(), outcome.seed);
+                let needed = seeds.iter().take_while(|seed| **seed != outcome.seed).count() as u64 + 1;
+                rows.push((*bug, needed, outcome.failures[0].clone()));
             }
-            None => println!("{:<30} NOT FOUND in {} seeds", bug.name(), seeds.len()),
+            None => println!("{:<34} NOT FOUND in {} seeds", bug.name(), seeds.len()),
         }
     }
-    report::score(&needed, bugs.len(), seeds.len(), json)
+    let is_written = page.is_none_or(|page| defect_page::write(page, &rows, seeds.len()));
+    report::score(&rows, bugs.len(), seeds.len(), json, is_written)
 }

@@ -1,8 +1,10 @@
 //! I12: the SQLite store and the memory store receive the same calls at the same times. They must give the same answers
 //! and hold the same rows.
 //!
-//! Fetches do not wait here: the commit that makes an item available serves a waiting fetch, and both stores would have
-//! to choose the same commit. Tokens are random, so each store receives its own.
+//! A waiting fetch waits in the SQLite store only. The memory store is asked when the SQLite store has served it, before any other call
+//! (`parked.rs`). Tokens are random, so each store receives its own.
+
+mod parked;
 
 use crate::backend::sqlite_rows;
 use async_trait::async_trait;
@@ -16,6 +18,7 @@ use outlast_provider::{
     TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use outlast_sqlite::SqliteProvider;
+use parked::Parked;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,6 +31,10 @@ pub(crate) struct Mirror {
     store: Arc<SqliteProvider>,
     model: Arc<MemoryProvider>,
     state: Mutex<MirrorState>,
+    /// Whether fetches wait.
+    waits: bool,
+    parked_turns: Parked<Option<FetchedTurn>>,
+    parked_work: Parked<Vec<FetchedWork>>,
 }
 
 #[derive(Default)]
@@ -38,8 +45,15 @@ struct MirrorState {
 }
 
 impl Mirror {
-    pub(crate) fn new(store: Arc<SqliteProvider>, model: Arc<MemoryProvider>) -> Self {
-        Self { store, model, state: Mutex::default() }
+    pub(crate) fn new(store: Arc<SqliteProvider>, model: Arc<MemoryProvider>, waits: bool) -> Self {
+        Self {
+            store,
+            model,
+            state: Mutex::default(),
+            waits,
+            parked_turns: Parked::default(),
+            parked_work: Parked::default(),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, MirrorState> {
@@ -47,11 +61,11 @@ impl Mirror {
     }
 
     /// The rows of both stores. Fails if the rows or any answer differed.
-    pub(crate) async fn dump(&self) -> Result<Vec<String>, String> {
+    pub(crate) async fn dump(&self, latest_ms: u64) -> Result<Vec<String>, String> {
         if let Some(difference) = self.state().difference.take() {
             return Err(format!("I12: {difference}"));
         }
-        let found = sqlite_rows(&self.store).await?;
+        let found = sqlite_rows(&self.store, latest_ms).await?;
         let expected = self.model.dump();
         match found.iter().zip(&expected).find(|(found, expected)| found != expected) {
             Some((found, expected)) => {
@@ -70,28 +84,26 @@ impl Mirror {
         self.state().tokens.get(token).cloned().unwrap_or_else(|| token.to_string())
     }
 
-    /// Records a difference; returns the store's answer.
+    /// Records a difference, and settles the waiting fetches that the call has served; returns the store's answer.
     fn same<T: Debug>(&self, call: &str, found: Answer<T>, expected: &Answer<T>) -> Answer<T> {
+        self.compare(call, &found, expected);
+        self.settle();
+        found
+    }
+
+    /// Records a difference.
+    fn compare<T: Debug>(&self, call: &str, found: &Answer<T>, expected: &Answer<T>) {
         let describe = |answer: &Answer<T>| match answer {
             Ok(value) => format!("{value:?}"),
             Err(error) => format!("an error, retryable: {}", error.is_retryable()),
         };
-        let (found_text, expected_text) = (describe(&found), describe(expected));
+        let (found_text, expected_text) = (describe(found), describe(expected));
         if found_text != expected_text {
             self.state()
                 .difference
                 .get_or_insert(format!("{call} answers {found_text}, and must answer {expected_text}"));
         }
-        found
     }
-}
-
-/// A turn as text, without its random token and with its keys sorted.
-fn comparable(turn: &FetchedTurn) -> String {
-    let mut turn = turn.clone();
-    turn.lock_token.clear();
-    let keys: BTreeMap<_, _> = turn.item.kv_snapshot.drain().collect();
-    format!("{turn:?} {keys:?}")
 }
 
 #[async_trait]
@@ -141,17 +153,7 @@ impl Provider for Mirror {
     }
 
     async fn fetch_turn(&self, request: TurnRequest<'_>) -> Answer<Option<FetchedTurn>> {
-        let request = TurnRequest { poll_timeout: Duration::ZERO, ..request };
-        let found = self.store.fetch_turn(request).await;
-        let expected = self.model.fetch_turn(request).await;
-        if let (Ok(Some(found)), Ok(Some(expected))) = (&found, &expected) {
-            self.state().tokens.insert(found.lock_token.clone(), expected.lock_token.clone());
-        }
-        let comparable = |answer: &Answer<Option<FetchedTurn>>| {
-            answer.as_ref().map(|turn| turn.as_ref().map(comparable)).map_err(Clone::clone)
-        };
-        let _ = self.same("fetch_turn", comparable(&found), &comparable(&expected));
-        found
+        self.park_turn(request).await
     }
 
     async fn load_turn(&self, instance: &str, execution_id: u64) -> Answer<LoadedTurn> {
@@ -210,23 +212,7 @@ impl Provider for Mirror {
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
-        let request = WorkRequest { poll_timeout: Duration::ZERO, ..request };
-        let found = self.store.fetch_work_items(request).await;
-        let expected = self.model.fetch_work_items(request).await;
-        if let (Ok(found), Ok(expected)) = (&found, &expected) {
-            let tokens =
-                found.iter().zip(expected).map(|(a, b)| (a.lock_token.clone(), b.lock_token.clone()));
-            self.state().tokens.extend(tokens);
-        }
-        let comparable = |answer: &Answer<Vec<FetchedWork>>| match answer {
-            Ok(work) => Ok(work
-                .iter()
-                .map(|work| (work.item.clone(), work.attempt_count, work.notes.clone()))
-                .collect::<Vec<_>>()),
-            Err(error) => Err(error.clone()),
-        };
-        let _ = self.same("fetch_work_items", comparable(&found), &comparable(&expected));
-        found
+        self.park_work(request).await
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {

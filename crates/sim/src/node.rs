@@ -42,6 +42,14 @@ pub(crate) async fn run(shared: Arc<Shared>, node: usize) {
 impl Process {
     async fn live(&self, life: u64) {
         let shared = &self.shared;
+        let opened = shared.backend.open_for(&format!("{} life {life}", self.name)).await;
+        let store = match opened {
+            Ok(store) => store,
+            Err(error) => {
+                let reason = shared.backend.without_folder(&error.to_string());
+                return shared.note(&self.name, &format!("cannot open the store: {reason}"));
+            }
+        };
         let gate = Arc::new(PollGate::new(self.last_poll(life)));
         if let Some(probe) = &shared.plan.probe {
             probe.life_begins(self.node, life, &gate);
@@ -54,7 +62,7 @@ impl Process {
         }
         let mut options = shared.plan.options(self.node, life, Arc::clone(&self.clock) as Arc<dyn Clock>);
         options.pulse = Some(Arc::<PollGate>::clone(&gate) as _);
-        let store = FaultyStore::for_node(shared, self.node, is_old);
+        let store = FaultyStore::for_node(shared, self.node, store, is_old);
         let runtime = Runtime::start_with_options(
             Arc::<FaultyStore>::clone(&store),
             program::activities(shared),
@@ -70,6 +78,9 @@ impl Process {
             LifeEnd::Shutdown(grace_ms) => self.shut_down(&gate, &process, runtime, grace_ms).await,
         }
         process.end();
+        shared.lives.end(self.node);
+        drop(process);
+        shared.backend.process_ended();
         shared.note(&self.name, &format!("down after {} polls", gate.polls()));
     }
 

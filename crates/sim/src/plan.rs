@@ -16,11 +16,24 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoreKind {
     Memory,
-    /// In memory.
+    /// In memory; only in sweeps.
     Sqlite,
+    /// A file, which every process opens for itself.
     SqliteFile,
     /// In memory; the memory store receives the same calls and must give the same answers.
     SqliteMirrored,
+}
+
+impl StoreKind {
+    /// The name in the figures.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Sqlite => "SQLite in memory",
+            Self::SqliteFile => "SQLite file",
+            Self::SqliteMirrored => "SQLite mirrored",
+        }
+    }
 }
 
 pub(crate) use crate::program::action::{Action, Root};
@@ -34,6 +47,11 @@ pub(crate) struct Plan {
     pub(crate) call_fault_rates: BTreeMap<Fault, u64>,
     /// Longest latency of a call without a fault.
     pub(crate) latency_ms: u64,
+    /// How often a process looks for commits of other processes.
+    pub(crate) foreign_poll: Duration,
+    /// Whether fetches wait in a mirrored store. A waiting fetch that finds only messages without an instance delays them, and the
+    /// memory store does not know when: such a world has no such messages.
+    pub(crate) mirror_waits: bool,
     /// Rate of failing statements, in ten thousandths.
     pub(crate) statement_faults: u64,
     /// Mean time between two faults of this kind in one node. A fault that is missing here does not happen.
@@ -103,9 +121,8 @@ impl Plan {
         }
         let safety_ms = rng.between(10_000, 30_000);
         let store = match rng.below(10) {
-            0..=5 => StoreKind::Memory,
-            6..=7 => StoreKind::Sqlite,
-            8 => StoreKind::SqliteMirrored,
+            0..=1 => StoreKind::Memory,
+            2 => StoreKind::SqliteMirrored,
             _ => StoreKind::SqliteFile,
         };
         let statement_faults = rng.pick(&[0, 10, 40]);
@@ -119,6 +136,8 @@ impl Plan {
             store,
             nodes: rng.pick(&[1, 2, 2, 2, 3, 4]),
             call_fault_rates,
+            foreign_poll: Duration::from_millis(Rng::stream(seed, "foreign poll").pick(&[45, 200, 1_000])),
+            mirror_waits: false,
             latency_ms: if rng.per_mille(600) { rng.between(1, 20) } else { 0 },
             statement_faults: match store {
                 StoreKind::Sqlite | StoreKind::SqliteFile => statement_faults,
@@ -145,6 +164,11 @@ impl Plan {
             // Outcomes gather if one node has all activities of an instance.
             plan.nodes = if quick.per_mille(500) { 1 } else { plan.nodes };
             plan.latency_ms = 0;
+        }
+        if store == StoreKind::SqliteMirrored && Rng::stream(seed, "waiting mirror").per_mille(600) {
+            plan.mirror_waits = true;
+            plan.stray_times_ms.clear();
+            plan.roots.iter_mut().for_each(Root::send_nothing_early);
         }
         // Streams of their own, so that other seeds keep their worlds.
         let mut operator = Rng::stream(seed, "operator");
@@ -225,6 +249,21 @@ impl Plan {
         self.roots.iter().find_map(branches)
     }
 
+    /// Whether the start of this instance, and the message with the start, are delayed.
+    pub(crate) fn starts_with_delay(&self, instance: &str) -> bool {
+        let root = self.roots.iter().find(|root| root.instance == instance);
+        root.is_some_and(|root| {
+            root.actions.iter().any(|(_, action)| matches!(action, Action::StartOrSend(..)))
+        })
+    }
+
+    /// When the last client begins its last action.
+    pub(crate) fn last_action_ms(&self) -> u64 {
+        let times = self.roots.iter().flat_map(|root| root.actions.iter().map(|(at, _)| *at));
+        let pause_ends = self.pause.map_or(0, |(at, ms)| at + ms);
+        times.max().unwrap_or(0).max(pause_ends)
+    }
+
     /// Whether crashes can poison an instance or an activity of this world.
     pub(crate) fn may_poison(&self) -> bool {
         self.max_attempts < NEVER_POISON
@@ -244,7 +283,7 @@ impl Plan {
         let mut rng = Rng::stream(self.seed, &label);
         let lease = Duration::from_millis(self.lease_ms);
         let options = RuntimeOptions {
-            dispatcher_long_poll_timeout: Duration::from_millis(rng.pick(&[100, 2_000, 30_000])),
+            dispatcher_long_poll_timeout: Duration::from_millis(rng.pick(&[500, 2_000, 30_000])),
             orchestration_concurrency: rng.pick(&[1, 1, 2, 3]),
             worker_concurrency: rng.pick(&[1, 1, 2, 3]) + if self.has_quick_work { 5 } else { 0 },
             orchestrator_lock_timeout: lease,

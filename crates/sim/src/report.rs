@@ -1,6 +1,6 @@
 //! Prints the result of a run of worlds and writes its figures.
 
-use outlast_sim::{Cut, Outcome, Settings, Summary, shrink};
+use outlast_sim::{Bug, Cut, Outcome, Settings, Summary, Tally, shrink};
 use outlast_testkit::figures;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -39,6 +39,12 @@ pub(crate) fn summary(summary: &Summary, settings: &Settings, json: Option<&Path
     println!(
         "{} of {} worlds count: in the others no lease was lost and no commit was in doubt",
         summary.counted, summary.seeds
+    );
+    let mix: Vec<String> = tally.worlds.iter().map(|(store, worlds)| format!("{worlds} {store}")).collect();
+    println!("worlds by store: {}; {} recoveries of a file", mix.join(", "), tally.recoveries);
+    println!(
+        "{} outputs judged, {} not: their instance was cancelled, or an activity or a child was poisoned",
+        tally.outputs_judged, tally.outputs_not_judged
     );
     let thin = tally.thin_cells(LEAST_PER_CELL);
     let is_covered = summary.seeds < ENOUGH_SEEDS || thin.is_empty();
@@ -86,6 +92,11 @@ fn virtual_hours(summary: &Summary) -> f64 {
     summary.tally.virtual_ms as f64 / 3_600_000.0
 }
 
+fn mix_of(tally: &Tally) -> serde_json::Map<String, Value> {
+    let by_store = tally.worlds.iter();
+    by_store.map(|(store, worlds)| (store.replace(' ', "_").to_lowercase(), json!(worlds))).collect()
+}
+
 fn summary_figures(summary: &Summary) -> Value {
     let tally = &summary.tally;
     let by_fault = tally.by_fault();
@@ -103,13 +114,28 @@ fn summary_figures(summary: &Summary) -> Value {
         "replays": tally.replays,
         "leases_lost": tally.leases_lost,
         "commits_in_doubt": tally.commits_in_doubt,
+        "worlds_by_store": mix_of(tally),
+        "recoveries": tally.recoveries,
+        "outputs_judged": tally.outputs_judged,
+        "outputs_not_judged": tally.outputs_not_judged,
         "faults": tally.fault_count(),
         "faults_by_kind": faults,
     })
 }
 
-pub(crate) fn score(needed: &[u64], defects: usize, seeds: usize, json: Option<&Path>) -> ExitCode {
-    let mut sorted = needed.to_vec();
+/// A defect that was found, the number of seeds until then, and the broken invariant.
+pub(crate) type Found = (Bug, u64, String);
+
+pub(crate) fn score(
+    found: &[Found],
+    defects: usize,
+    seeds: usize,
+    json: Option<&Path>,
+    is_written: bool,
+) -> ExitCode {
+    let needed: Vec<u64> = found.iter().map(|(_, needed, _)| *needed).collect();
+    let shipped = found.iter().filter(|(bug, ..)| bug.shipped().is_some()).count();
+    let mut sorted = needed.clone();
     sorted.sort_unstable();
     let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
     let worst = sorted.last().copied().unwrap_or(0);
@@ -117,17 +143,18 @@ pub(crate) fn score(needed: &[u64], defects: usize, seeds: usize, json: Option<&
         json!({
             "defects": defects,
             "found": needed.len(),
+            "found_in_shipped_code": shipped,
             "most_seeds": seeds,
             "median_seeds_to_find": median,
             "worst_seeds_to_find": worst,
         })
     });
     println!(
-        "sim: {} of {} defects found, {median} seeds in the median, {worst} at worst",
+        "sim: {} of {} defects found, {shipped} of them in shipped code, {median} seeds in the median, {worst} at worst",
         needed.len(),
         defects
     );
-    exit_code(needed.len() == defects && written)
+    exit_code(needed.len() == defects && written && is_written)
 }
 
 /// Writes the figures if a file is given. Returns `false` if the file cannot be written.

@@ -43,6 +43,7 @@ pub(crate) struct Shared {
     /// Disturbances of all nodes at once.
     disturbances: AtomicU64,
     healed: AtomicBool,
+    healed_at_ms: AtomicU64,
     healing: Notify,
     /// Notified when an invariant is broken.
     pub(crate) failed: Notify,
@@ -87,6 +88,7 @@ impl Shared {
             lives: Lives::default(),
             disturbances: AtomicU64::new(0),
             healed: AtomicBool::new(false),
+            healed_at_ms: AtomicU64::new(0),
             healing: Notify::new(),
             failed: Notify::new(),
             is_torn_down: AtomicBool::new(false),
@@ -183,6 +185,7 @@ impl Shared {
     pub(crate) fn heal(&self) {
         self.note("WORLD", "healed");
         self.healed.store(true, Relaxed);
+        self.healed_at_ms.store(self.now_ms(), Relaxed);
         self.backend.statements.arm(self.plan.probe.is_some());
         self.healing.notify_waiters();
     }
@@ -192,6 +195,20 @@ impl Shared {
         if self.has_faults() {
             self.healing.notified().await;
         }
+    }
+
+    /// When all faults ended.
+    pub(crate) fn healed_at_ms(&self) -> u64 {
+        self.healed_at_ms.load(Relaxed)
+    }
+
+    /// Whether a node with all handlers runs. Other nodes than the first may be of an older build.
+    pub(crate) fn has_serving_node(&self) -> bool {
+        let is_draining = |node: usize| self.nodes[node].is_draining.load(Relaxed);
+        self.lives
+            .nodes_up()
+            .into_iter()
+            .any(|node| !is_draining(node) && (node == 0 || !self.plan.old_builds))
     }
 
     /// Counts an event at a node that excuses the loss of its leases.

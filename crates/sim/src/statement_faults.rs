@@ -79,9 +79,10 @@ impl StatementFaults for StatementInjector {
         if state.rng.below(10_000) >= self.rate * weight {
             return None;
         }
-        let (fault, statement_fault) = match state.rng.per_mille(600) {
-            true => (Fault::Statement, StatementFault::Before),
-            false => (Fault::StatementDone, StatementFault::After),
+        let (fault, statement_fault) = match state.rng.below(10) {
+            0..=3 if sql.starts_with("BEGIN") => (Fault::Busy, StatementFault::Busy),
+            0..=5 => (Fault::Statement, StatementFault::Before),
+            _ => (Fault::StatementDone, StatementFault::After),
         };
         state.injected.increment((verb(sql), fault));
         Some(statement_fault)

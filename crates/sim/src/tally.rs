@@ -29,6 +29,14 @@ pub struct Tally {
     pub resets: u64,
     /// Virtual time.
     pub virtual_ms: u64,
+    /// Outputs that were compared with the expected ones.
+    pub outputs_judged: u64,
+    /// Outputs that a cancellation or a poisoned activity or child explains.
+    pub outputs_not_judged: u64,
+    /// Number of worlds by their store.
+    pub worlds: Counts<&'static str>,
+    /// How often a process opened a store that no other process had open, and recovered its log.
+    pub recoveries: u64,
 }
 
 /// Faults of single calls.
@@ -43,6 +51,7 @@ const COLUMNS: &[Fault] = &[
     Fault::Duplicate,
     Fault::Statement,
     Fault::StatementDone,
+    Fault::Busy,
 ];
 
 impl Tally {
@@ -112,6 +121,10 @@ impl Tally {
         self.orphans += other.orphans;
         self.resets += other.resets;
         self.virtual_ms += other.virtual_ms;
+        self.outputs_judged += other.outputs_judged;
+        self.outputs_not_judged += other.outputs_not_judged;
+        self.worlds.merge(&other.worlds);
+        self.recoveries += other.recoveries;
     }
 
     /// A table with a row for each operation and a column for each fault. A dash marks a fault that cannot happen to

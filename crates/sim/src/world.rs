@@ -1,6 +1,7 @@
 //! One world: built from its plan, run with faults, healed, and checked.
 
 use crate::bug::Bug;
+use crate::check::liveness::{self, Liveness};
 use crate::check::{self, Recorder, Snapshot};
 use crate::client;
 use crate::fault::Fault;
@@ -9,6 +10,7 @@ use crate::plan::{Plan, Root, StoreKind};
 use crate::shared::Shared;
 use crate::sweep;
 use crate::tally::Tally;
+use outlast_model::defect;
 use outlast_provider::Clock;
 use outlast_runtime::OrchestrationStatus;
 use outlast_testkit::{panics, virtual_time};
@@ -69,6 +71,7 @@ pub fn run(seed: u64, settings: &Settings) -> Outcome {
 /// Runs the world of a plan.
 pub(crate) fn run_plan(plan: Plan, settings: &Settings) -> Outcome {
     let seed = plan.seed;
+    let _defect = settings.bug.and_then(Bug::shipped).map(defect::activate);
     let (ran, panics) = panics::collect(|| virtual_time::run(run_world(plan, settings)));
     let mut outcome = ran.unwrap_or_else(|| Outcome {
         seed,
@@ -92,13 +95,16 @@ async fn run_world(plan: Plan, settings: &Settings) -> Outcome {
     let (digest, lines) = (trace.digest(), trace.take_lines());
     let setting = shared.plan.describe();
     shared.tally().statements(&shared.backend.statements.injected());
+    shared.tally().worlds.increment(shared.plan.store.name());
+    shared.tally().recoveries = shared.backend.recoveries();
     let tally = shared.tally().clone();
     Outcome { seed, failures: shared.failures(), digest, lines, setting, tally }
 }
 
-/// Longest time until a healed world must have finished, in virtual time. Longer than twice the longest pause of a
-/// dispatcher.
+/// A healed world whose items are all taken in time, and which does not end, runs in circles.
 const MOST_LIVENESS_MS: u64 = 300_000;
+/// The time between two checks of a healed world.
+const CHECK_EVERY: Duration = Duration::from_secs(2);
 
 struct World {
     shared: Arc<Shared>,
@@ -164,7 +170,7 @@ impl World {
         shared.tally().instances = snapshot.instances.len() as u64;
         shared.tally().orphans = check::queues::orphans(&snapshot) as u64;
         for (root, status) in &statuses {
-            check::ending::outcome(&shared, root, status)?;
+            check::ending::outcome(&shared, &snapshot, root, status)?;
             check::ending::detached(&shared, &snapshot, root)?;
             check::ending::forked(&shared, &snapshot, root)?;
         }
@@ -179,6 +185,7 @@ impl World {
         let shared = Arc::clone(&self.shared);
         let give_up_at = shared.now_ms() + MOST_LIVENESS_MS;
         let mut statuses = Vec::new();
+        let mut liveness = Liveness::default();
         loop {
             while let Some(joined) = clients.try_join_next() {
                 statuses.push(joined.map_err(|error| format!("a client panicked: {error}"))?);
@@ -187,19 +194,30 @@ impl World {
             if clients.is_empty() && check::ending::unfinished_ids(&snapshot).is_empty() {
                 return Ok(statuses);
             }
+            liveness.check(&shared, &snapshot)?;
             if shared.now_ms() >= give_up_at {
                 return Err(check::ending::unfinished(&shared, &snapshot));
             }
-            tokio::time::sleep(Duration::from_secs(5)).await;
+            tokio::time::sleep(CHECK_EVERY).await;
         }
     }
 
     /// I10: waits until the queues are empty after the last instance has ended.
     async fn wait_for_empty_queues(&mut self) -> Result<Snapshot, String> {
         let shared = Arc::clone(&self.shared);
-        let give_up_at = shared.now_ms() + MOST_LIVENESS_MS;
+        let mut give_up_at = None;
         loop {
             let snapshot = check::check_world(&shared, &mut self.recorder).await?;
+            // Activities that are left behind run to their end, sessions end when they were idle, and a message that came before
+            // its instance is delivered after its delay.
+            let now = shared.clock.now_ms();
+            let delays = snapshot.messages.iter().map(|message| message.visible_at.saturating_sub(now));
+            let most_ms = liveness::promise_ms(&shared)
+                + delays.max().unwrap_or(0)
+                + liveness::workers_ms(&shared, &snapshot)
+                + 4 * shared.plan.lease_ms
+                + 2 * liveness::CLEANUP_MS;
+            let give_up_at = *give_up_at.get_or_insert(shared.now_ms() + most_ms);
             let leftovers = check::queues::left_over(&shared, &snapshot);
             if leftovers.is_empty() {
                 return Ok(snapshot);
@@ -210,7 +228,7 @@ impl World {
                     leftovers.join(", ")
                 ));
             }
-            tokio::time::sleep(Duration::from_secs(5)).await;
+            tokio::time::sleep(CHECK_EVERY).await;
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::transaction::Transaction;
 use crate::writer::Writer;
 use outlast_provider::ClassifiedError;
 use outlast_provider_kit::MessageRow;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
@@ -129,11 +130,22 @@ pub(crate) struct Inline {
     writer: Mutex<Writer>,
     /// Wakes the tasks of parked fetches, because the next poll may be due earlier.
     pub(crate) changed: Notify,
+    /// When a task last looked for commits of other processes.
+    looked_at: AtomicU64,
 }
 
 impl Inline {
     pub(crate) fn new(writer: Writer) -> Self {
-        Self { writer: Mutex::new(writer), changed: Notify::new() }
+        Self { writer: Mutex::new(writer), changed: Notify::new(), looked_at: AtomicU64::new(0) }
+    }
+
+    /// Looks for commits of other processes, unless a task looked within the last `interval_ms`. A commit that is seen makes the
+    /// next poll of the parked fetches due at once.
+    pub(crate) fn look_for_foreign_commits(&self, now: u64, interval_ms: u64) {
+        if self.looked_at.load(Relaxed).abs_diff(now) >= interval_ms {
+            self.looked_at.store(now, Relaxed);
+            self.writer().has_foreign_commit();
+        }
     }
 
     /// The writer contains its panics, so none poisons the lock. A poisoned lock would still be usable.

@@ -15,6 +15,7 @@ use crate::park::FetchState;
 use crate::transaction::Transaction;
 use crate::watched::Committed;
 use crate::{SqliteError, activity, kv, message, sql};
+use outlast_model::defect::{self, Defect};
 use outlast_provider::saturating_ms;
 use outlast_provider_kit::pin::PinColumns;
 use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
@@ -36,6 +37,7 @@ pub(crate) fn commit(tx: &mut Transaction<'_>, turn: &CommitTurn) -> Result<Comm
     let now = column(tx.now);
     let Some((facts, secret)) = TurnFacts::of(token) else { return refused(token) };
     let instance = facts.at_fetch.instance;
+    let now = if defect::is_on(Defect::CommitAfterExpiry) { 0 } else { now };
     if tx.db.run(sql::UNLOCK_LIVE_INSTANCE, (instance, secret, now))? != 1 {
         return refused(token);
     }
@@ -50,7 +52,9 @@ pub(crate) fn commit(tx: &mut Transaction<'_>, turn: &CommitTurn) -> Result<Comm
         consumed,
     )?;
     // Messages that were left behind, or that arrived after the fetch, can be fetched now.
-    make_first_ready(tx, instance)?;
+    if !defect::is_on(Defect::LateMessagesUnseen) {
+        make_first_ready(tx, instance)?;
+    }
     store_plan(tx, facts, plan)?;
     Ok(Committed::of(Some(tx.now), tx, watches, instance, plan))
 }
@@ -65,10 +69,11 @@ pub(crate) fn store_plan(tx: &mut Transaction<'_>, facts: TurnFacts<'_>, plan: &
         tx.db.run(sql::SET_CUSTOM_STATUS, (instance, status))?;
     }
     kv::apply(tx, instance, &plan.kv)?;
-    if plan.ends_execution() && (facts.kv_changed || !plan.kv.is_empty()) {
+    let merges = plan.ends_execution() && !defect::is_on(Defect::KeysNotMerged);
+    if merges && (facts.kv_changed || !plan.kv.is_empty()) {
         kv::merge(tx.db, instance)?;
     }
-    for row in &plan.activities {
+    for row in plan.activities.iter().skip(usize::from(defect::is_on(Defect::CommitLosesActivity))) {
         activity::enqueue(tx, row)?;
     }
     for activity in &plan.cancelled {
@@ -76,7 +81,7 @@ pub(crate) fn store_plan(tx: &mut Transaction<'_>, facts: TurnFacts<'_>, plan: &
         let cancelled = (&activity.instance, execution, key_column(activity.activity_id));
         tx.db.run(sql::CANCEL_ACTIVITY, cancelled)?;
     }
-    for row in &plan.messages {
+    for row in plan.messages.iter().skip(usize::from(defect::is_on(Defect::CommitLosesMessage))) {
         message::store(tx, row, None)?;
     }
     Ok(())
@@ -258,7 +263,7 @@ pub(crate) fn make_first_ready(tx: &mut Transaction<'_>, instance: &str) -> Resu
 
 /// Makes the first messages of instances ready whose lease has expired. Without expired leases no table is read.
 pub(crate) fn find_expired_leases(tx: &mut Transaction<'_>, state: &mut FetchState) -> Result<()> {
-    if tx.now < state.next_lease_end.turns {
+    if tx.now < state.next_lease_end.turns || defect::is_on(Defect::ExpiredTurnsUnseen) {
         return Ok(());
     }
     let now = column(tx.now);

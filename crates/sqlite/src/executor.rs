@@ -78,13 +78,24 @@ impl SqliteProvider {
         }
     }
 
-    /// Without a writer thread, the waiting task itself polls the parked fetches when a poll is due. `None` after the timeout.
+    /// Closes the connection of an inline store on a file, for tests. The next call opens it again.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub fn disconnect(&self) {
+        if let (Executor::Inline(inline), Location::File { .. }) = (&self.executor, &self.location) {
+            inline.writer().connection.disconnect();
+        }
+    }
+
+    /// Without a writer thread, the waiting task itself polls the parked fetches when a poll is due, and looks for commits of other
+    /// processes, as the thread does. `None` after the timeout.
     pub(crate) async fn poll_inline<L: Leases>(
         &self,
         inline: &Inline,
         answer: &mut oneshot::Receiver<LeaseAnswer<L>>,
         poll_timeout: Duration,
     ) -> std::result::Result<Option<LeaseAnswer<L>>, oneshot::error::RecvError> {
+        let foreign_poll_ms = saturating_ms(self.options.foreign_poll_interval).max(1);
         let give_up_at = self.options.clock.now_ms().saturating_add(saturating_ms(poll_timeout));
         loop {
             let mut changed = pin!(inline.changed.notified());
@@ -94,7 +105,11 @@ impl SqliteProvider {
             if wake_at <= now {
                 inline.writer().process(Vec::new(), true, &self.executor.handle());
             }
-            let pause = Duration::from_millis(wake_at.min(give_up_at).saturating_sub(now));
+            let look_at = match self.location {
+                Location::Memory => u64::MAX,
+                Location::File { .. } => now.saturating_add(foreign_poll_ms),
+            };
+            let pause = Duration::from_millis(wake_at.min(give_up_at).min(look_at).saturating_sub(now));
             let mut answered = pin!(&mut *answer);
             let answer_or_change = poll_fn(|context| match answered.as_mut().poll(context) {
                 Poll::Ready(leases) => Poll::Ready(Some(leases)),
@@ -103,7 +118,8 @@ impl SqliteProvider {
             match tokio::time::timeout(pause, answer_or_change).await {
                 Ok(Some(leases)) => return leases.map(Some),
                 Err(_) if self.options.clock.now_ms() >= give_up_at => return Ok(None),
-                Ok(None) | Err(_) => {}
+                Err(_) => inline.look_for_foreign_commits(self.options.clock.now_ms(), foreign_poll_ms),
+                Ok(None) => {}
             }
         }
     }

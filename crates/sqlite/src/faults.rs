@@ -11,14 +11,16 @@ pub enum StatementFault {
     Before,
     /// The statement takes effect and returns an error. For `COMMIT` this is a commit in doubt.
     After,
+    /// The statement has no effect, because another process held the lock for too long. The connection stays usable.
+    Busy,
     /// The statement has no effect, because the disk is full. The connection stays usable.
     DiskFull,
 }
 
 /// Called before every statement of a store. Set as [`SqliteOptions::faults`](crate::SqliteOptions::faults).
 pub trait StatementFaults: Send + Sync {
-    /// Whether this statement fails, and how. Except for [`StatementFault::DiskFull`] it fails with an I/O error, after which a
-    /// store on a file opens its connection again.
+    /// Whether this statement fails, and how. [`StatementFault::Before`] and [`StatementFault::After`] are I/O errors, after which
+    /// a store on a file opens its connection again.
     fn fault_of(&self, sql: &str) -> Option<StatementFault>;
 }
 
@@ -30,6 +32,7 @@ pub(crate) fn pass<T>(
     match faults.fault_of(sql) {
         None => statement(),
         Some(StatementFault::Before) => Err(failure(ffi::SQLITE_IOERR)),
+        Some(StatementFault::Busy) => Err(failure(ffi::SQLITE_BUSY)),
         Some(StatementFault::DiskFull) => Err(failure(ffi::SQLITE_FULL)),
         Some(StatementFault::After) => {
             statement()?;

@@ -10,6 +10,7 @@ use crate::start::start_due;
 use crate::transaction::Transaction;
 use crate::{history, kv, sql};
 use outlast_model::WorkItem;
+use outlast_model::defect::{self, Defect};
 use outlast_provider::{
     DeadLetterQueue, DispatcherCapabilityFilter, MessageBound, TurnRequest, saturating_ms,
 };
@@ -268,6 +269,9 @@ fn claim(
         .fold(0_usize, |all, bytes| all.saturating_add(bytes.max(1)));
     let covered_until = covered.iter().map(|message| message.available_at).max().filter(|_| is_partial);
     message::read_texts(tx.db, &mut covered)?;
+    if defect::is_on(Defect::FetchReversed) {
+        covered.reverse();
+    }
     let ids: Vec<i64> = covered.iter().map(|message| message.id).collect();
     let total = covered.len();
     let (messages, damaged) = decode(&instance, &mut covered);

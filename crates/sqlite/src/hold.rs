@@ -10,6 +10,7 @@ use crate::start::is_taken;
 use crate::transaction::Transaction;
 use crate::{SqliteError, sql};
 use outlast_model::SnapshotHold;
+use outlast_model::defect::{self, Defect};
 use outlast_provider::{
     AuditEntry, AuditRecord, HeldCounts, HeldInstance, Hold, HoldKind, HoldOutcome, PausedOrchestration,
     ReleaseOutcome,
@@ -107,7 +108,9 @@ pub(crate) fn release(tx: &mut Transaction<'_>, instance: &str) -> Result<Releas
     if tx.db.run(sql::DELETE_HOLD, [instance])? == 0 {
         return Ok(ReleaseOutcome::NotHeld);
     }
-    make_first_ready(tx, instance)?;
+    if !defect::is_on(Defect::ReleaseFindsNothing) {
+        make_first_ready(tx, instance)?;
+    }
     Ok(ReleaseOutcome::Released)
 }
 

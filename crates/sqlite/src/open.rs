@@ -46,7 +46,11 @@ fn open_writer(
         return Ok(db);
     }
     schema::due(&db, path)?;
-    db.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    #[cfg(feature = "test-hooks")]
+    let keeps_log = options.closes_like_a_crash;
+    #[cfg(not(feature = "test-hooks"))]
+    let keeps_log = false;
+    db.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log)?;
     if !is_ours {
         // An existing store has the setting already, and setting it again would write.
         patiently(|| let_shrink(&db, path))?;

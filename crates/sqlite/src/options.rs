@@ -44,7 +44,7 @@ pub struct SqliteOptions {
     /// How long a control message for an instance that never starts is kept.
     pub orphan_life: Duration,
     /// Runs every operation on the calling task instead of on threads: for simulations on one thread and paused
-    /// time. A caller then blocks its thread while SQLite works.
+    /// time. A caller then blocks its thread while SQLite works. Several such stores can use one file.
     pub inline: bool,
     /// The clock of the store.
     pub clock: Arc<dyn Clock>,
@@ -54,6 +54,10 @@ pub struct SqliteOptions {
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub faults: Option<Arc<dyn crate::StatementFaults>>,
+    /// Closes connections as a crash does: the last one leaves its write-ahead log, which the next one recovers.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub closes_like_a_crash: bool,
 }
 
 impl Default for SqliteOptions {
@@ -71,6 +75,8 @@ impl Default for SqliteOptions {
             entropy: Arc::new(OsEntropy),
             #[cfg(feature = "test-hooks")]
             faults: None,
+            #[cfg(feature = "test-hooks")]
+            closes_like_a_crash: false,
         }
     }
 }

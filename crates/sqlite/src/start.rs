@@ -6,6 +6,7 @@ use crate::leased::TurnFacts;
 use crate::message::{self, begins_an_execution};
 use crate::transaction::Transaction;
 use crate::{history, sql};
+use outlast_model::defect::{self, Defect};
 use outlast_provider::{Completion, StartOutcome, StartPolicy, TurnAhead};
 use outlast_provider_kit::{CommitPlan, MessageRow, TurnAtFetch};
 use std::time::Duration;
@@ -55,7 +56,8 @@ pub(crate) fn start_with_turn(tx: &mut Transaction<'_>, call: &StartWithTurn) ->
     let StartWithTurn { start, ahead, plan } = call;
     let instance = start.instance_id.as_str();
     let follows = ahead.after_event_id == 0 && ahead.is_of_now(tx.now);
-    if !follows || tx.db.one(sql::IS_KNOWN, [instance], |row| row.get(0))?.unwrap_or(true) {
+    let is_known = tx.db.one(sql::IS_KNOWN, [instance], |row| row.get(0))?.unwrap_or(true);
+    if !follows || is_known && !defect::is_on(Defect::StartIgnoresMessages) {
         message::store(tx, start, None)?;
         return Ok(Completion::Queued);
     }

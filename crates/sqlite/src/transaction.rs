@@ -2,6 +2,7 @@
 
 use crate::db::Db;
 use crate::queue::PerQueue;
+use outlast_model::defect::{self, Defect};
 use outlast_provider::Entropy;
 use outlast_provider_kit::token::Owner;
 
@@ -33,13 +34,15 @@ impl Wakeups {
     /// A message was stored.
     pub(crate) fn on_message(&mut self, visible_at: u64, now: u64) {
         match visible_at <= now {
-            true => self.poll.turns = true,
+            true => self.poll.turns |= !defect::is_on(Defect::MessageWakesNoFetch),
             false => self.schedule_poll(visible_at),
         }
     }
 
     /// Polls the parked fetches at this time, or earlier.
     pub(crate) fn schedule_poll(&mut self, at: u64) {
-        self.at = self.at.min(at);
+        if !defect::is_on(Defect::DelayWakesNoFetch) {
+            self.at = self.at.min(at);
+        }
     }
 }

@@ -5,6 +5,7 @@ use crate::context::OrchestrationContext;
 use crate::draft::Draft;
 use crate::finish::{Close, Closing};
 use crate::state::Site;
+use outlast_model::defect::{self, Defect};
 use outlast_model::{Action, EventKind, WorkItem, limits::Limits};
 use serde::Serialize;
 use std::panic::Location;
@@ -93,7 +94,7 @@ impl Operation for ContinueAsNew {
             instance: identity.instance.clone(),
             orchestration: identity.name.clone(),
             input: input.clone(),
-            version: version.clone(),
+            version: version.clone().filter(|_| !defect::is_on(Defect::SuccessorWithoutVersion)),
             parent_instance: parent.map(|parent| parent.instance.clone()),
             parent_id: parent.map(|parent| parent.event_id),
             parent_execution_id: parent.and_then(|parent| parent.execution_id),
@@ -115,7 +116,7 @@ fn carry_over(
     limits: &Limits,
     warnings: &mut Vec<String>,
 ) -> (Vec<Unread>, Vec<Unread>) {
-    let most = limits.carry_forward_events;
+    let most = if defect::is_on(Defect::CarriesOneMessage) { 1 } else { limits.carry_forward_events };
     for (queue, _) in unread.drain(most.min(unread.len())..) {
         warnings.push(format!(
             "a message of queue '{queue}' is lost: continue-as-new carries over {most} unread messages; read more \

@@ -6,6 +6,7 @@ use crate::draft::{Draft, Recorded};
 use crate::execution::Execution;
 use crate::finish::Closing;
 use crate::state::Site;
+use outlast_model::defect::{self, Defect};
 use outlast_model::{
     Action, EventKind, INITIAL_EXECUTION_ID, WorkItem, check_instance_id, is_auto_generated_sub_orch_id,
 };
@@ -158,6 +159,9 @@ impl Operation for Detached {
 
     /// Detached orchestrations are started however the execution ends.
     fn end(&self, _closing: &mut Closing<'_>, draft: &mut Draft) {
+        if defect::is_on(Defect::DetachedStartLost) {
+            return;
+        }
         let starts = draft.recorded.iter().filter_map(|decision| start(decision.action.clone()));
         draft.commit.orchestrator_items.extend(starts);
     }

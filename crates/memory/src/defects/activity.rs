@@ -85,6 +85,7 @@ impl ActivityRules for Rules {
     fn note_failure(&self, notes: &mut WorkNotes, error: &str) {
         match self.defect {
             Some(Defect::NoteNotKept) => {}
+            Some(Defect::NoteCountedTwice) => (0..2).for_each(|_| Contract.note_failure(notes, error)),
             Some(Defect::NoteKeepsFirstError) if notes.failures > 0 => notes.failures += 1,
             _ => Contract.note_failure(notes, error),
         }

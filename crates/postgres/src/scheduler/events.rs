@@ -6,6 +6,7 @@ use crate::leased::{ActivityFetch, LeaseSender, RawActivity, RawTurn, TurnFetch}
 use crate::notify::{Forward, Hops, PutOff, Wants};
 use crate::parked::{Caller, Fetch, GroupDone, Parked, Reason, When, due_in};
 use crate::queue::PerQueue;
+use outlast_model::defect::{self, Defect};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -43,6 +44,9 @@ pub(crate) enum HandOffDone<A, C> {
 impl Scheduler {
     /// Other processes notify this one, after `hops` processes that found nothing.
     pub(crate) fn on_notification(&mut self, queues: PerQueue<bool>, hops: Hops) {
+        if defect::is_on(Defect::NotificationUnseen) {
+            return;
+        }
         let unusable = PerQueue {
             turns: queues.turns.then(|| self.parked.turns.on_notification(hops)).flatten(),
             activities: queues.activities.then(|| self.parked.activities.on_notification(hops)).flatten(),
@@ -126,6 +130,10 @@ impl Scheduler {
         self.on_hand_offs_done(done.hand_offs, now);
         // The polls of the transaction have seen its own change.
         let changes = done.changes.zip(done.frees).map(|(changes, frees)| changes + u64::from(frees));
+        let changes = match defect::is_on(Defect::PollSeesLaterCommits) {
+            true => PerQueue { turns: u64::MAX, activities: u64::MAX },
+            false => changes,
+        };
         let periodic = match done.asked_next_due {
             true => self.poll_interval(),
             false => ASK_NEXT_DUE_EVERY,
@@ -176,7 +184,9 @@ impl Scheduler {
 
     /// A transaction of this process has made something fetchable in these queues.
     fn on_local_commit(&mut self, frees: PerQueue<bool>) {
-        self.schedule_polls(frees, Reason::LocalCommit, When::Now);
+        if !defect::is_on(Defect::LocalCommitUnseen) {
+            self.schedule_polls(frees, Reason::LocalCommit, When::Now);
+        }
     }
 
     fn on_hand_offs_done(

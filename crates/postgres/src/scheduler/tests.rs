@@ -258,7 +258,7 @@ fn neither_large_nor_small_requests_starve_on_one_lane_while_both_always_wait() 
 
 /// What may happen to a scheduler. Numbers choose among what is there.
 #[derive(Debug, Clone, Copy)]
-enum Event {
+pub(super) enum Event {
     Fetch {
         parks: bool,
     },
@@ -285,7 +285,7 @@ enum Event {
     },
 }
 
-fn events() -> impl Strategy<Value = Vec<Event>> {
+pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         3 => any::<bool>().prop_map(|parks| Event::Fetch { parks }),
         1 => any::<usize>().prop_map(Event::Leave),
@@ -528,13 +528,18 @@ proptest! {
     /// Whatever happens: in the end every request is committed once, and no turn is fetchable while a fetch waits for one.
     #[test]
     fn generated_events_lose_no_request_and_no_wake_up(events in events()) {
-        let mut world = World::new();
-        for event in events {
-            world.on(event);
-        }
-        world.settle();
-        prop_assert_eq!(world.waiting_requests, 0);
-        let waits = world.scheduler.parked.turns.asks().count();
-        prop_assert!(world.fetchable == 0 || waits == 0, "{} turns, {} fetches", world.fetchable, waits);
+        let (waiting_requests, fetchable, waits) = left_after(events);
+        prop_assert_eq!(waiting_requests, 0);
+        prop_assert!(fetchable == 0 || waits == 0, "{} turns, {} fetches", fetchable, waits);
     }
+}
+
+/// The requests, the fetchable turns and the parked fetches that are left after these events, when the lanes have come to rest.
+pub(super) fn left_after(events: Vec<Event>) -> (usize, usize, usize) {
+    let mut world = World::new();
+    for event in events {
+        world.on(event);
+    }
+    world.settle();
+    (world.waiting_requests, world.fetchable, world.scheduler.parked.turns.asks().count())
 }

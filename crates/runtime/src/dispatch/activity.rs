@@ -23,6 +23,7 @@ use crate::handler::{ActivityHandler, Attempt};
 use crate::observability::Stopwatch;
 use crate::observer::{ActivityDelivery, ActivityOutcome, Times};
 use crate::{observe, observer};
+use outlast_model::defect::{self, Defect};
 use outlast_model::{AppErrorKind, ErrorDetails, EventKind, PoisonMessageType, WorkItem};
 use outlast_provider::{Completion, FetchedWork, ProviderError, SessionFetchConfig, WorkNotes, WorkRequest};
 use std::sync::Arc;
@@ -168,7 +169,8 @@ impl Delivery {
         member: Option<Member>,
     ) {
         let core = &Arc::clone(&self.core);
-        if self.attempt_count > core.options.max_attempts {
+        let is_early = self.attempt_count > 2 && defect::is_on(Defect::PoisonTooEarly);
+        if self.attempt_count > core.options.max_attempts || is_early {
             return self.poison(lease).await;
         }
         let Some((_, handler)) = core.activities.resolve_handler(&self.name) else {
@@ -502,6 +504,11 @@ impl Delivery {
                     lease.settle();
                     self.observe(outcome);
                     return true;
+                }
+                Err(_) if defect::is_on(Defect::OutcomeGivenUp) => {
+                    let _ = core.store.ack_work_item(lease.token(), None).await;
+                    lease.settle();
+                    return false;
                 }
                 Err(error) if error.is_retryable() && !lease.lost().is_cancelled() => {
                     failures += 1;

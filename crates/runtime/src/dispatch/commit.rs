@@ -16,6 +16,7 @@ use crate::core::Core;
 use crate::observability::Stopwatch;
 use crate::{observe, observer};
 use outlast_engine::{Execution, TurnOutput, UNKNOWN_EXECUTION};
+use outlast_model::defect::{self, Defect};
 use outlast_model::{ExecutionStatus, INITIAL_EXECUTION_ID, TurnCommit, WorkItem};
 use outlast_provider::ProviderError;
 use std::sync::{Arc, PoisonError};
@@ -159,6 +160,9 @@ impl Keep {
 /// The part of an execution that the warm cache keeps after a commit.
 pub(super) fn kept(execution: Box<Execution>, summary: &CommitSummary) -> Kept {
     match summary {
+        CommitSummary { continued: true, .. } if defect::is_on(Defect::WarmKeysForgotten) => {
+            Kept::Continued(Default::default())
+        }
         CommitSummary { continued: true, .. } => Kept::Continued(execution.keys()),
         CommitSummary { ended: true, .. } => Kept::Ended,
         _ => Kept::Suspended(execution),

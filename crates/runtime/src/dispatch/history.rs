@@ -3,6 +3,7 @@
 use super::warm::{Kept, Lookup, Position};
 use crate::core::Core;
 use outlast_engine::{Ended, Execution, KvValue, Opening, Past};
+use outlast_model::defect::{self, Defect};
 use outlast_model::{Event, INITIAL_EXECUTION_ID, WorkItem};
 use outlast_provider::{
     BoundedTurn, FetchedTurn, HistoryBound, KvEntry, LoadedTurn, OversizedTurn, ProviderError,
@@ -93,7 +94,10 @@ async fn load(
         BoundedTurn::Whole(LoadedTurn { history_error: Some(error), .. }) => {
             Err(LoadError::Undecodable(error))
         }
-        BoundedTurn::Whole(loaded) => {
+        BoundedTurn::Whole(mut loaded) => {
+            if defect::is_on(Defect::ColdKeysForgotten) {
+                loaded.kv_snapshot.clear();
+            }
             match find_gap(&loaded.history, &item.instance, item.execution_id, fetched.last_event_id) {
                 Some(gap) => Err(LoadError::Undecodable(gap)),
                 None => Ok(from_events(loaded.history, loaded.kv_snapshot)),

@@ -12,6 +12,7 @@
 use super::backoff::backoff;
 use crate::core::Core;
 use outlast_engine::Probe;
+use outlast_model::defect::{self, Defect};
 use outlast_provider::ProviderError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -237,6 +238,10 @@ pub(crate) async fn renew_leases(core: Arc<Core>) {
 fn renew(core: &Arc<Core>, id: u64) {
     let leases = &core.leases;
     let Some((kind, token)) = leases.begin_renewal(id, core) else { return };
+    let stops = core.stopping.is_cancelled() && defect::is_on(Defect::DrainStopsRenewals);
+    if stops || defect::is_on(Defect::LeaseNotRenewed) {
+        return;
+    }
     let core_of_task = Arc::clone(core);
     core.spawn_helper(async move {
         let core = core_of_task;

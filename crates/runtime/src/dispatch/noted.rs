@@ -3,6 +3,7 @@
 use super::backoff::pause_report;
 use super::lease::Lease;
 use crate::core::Core;
+use outlast_model::defect::{self, Defect};
 use std::time::Duration;
 
 /// The longest text of a failure that is kept with an activity. The failure of the last attempt reaches the caller as a whole.
@@ -13,7 +14,11 @@ const MOST_BYTES: usize = 4096;
 pub(super) async fn give_back(core: &Core, lease: Lease, delay: Duration, error: &str) -> bool {
     let (mut failures, error) = (0, beginning(error));
     let accepted = loop {
-        match core.store.abandon_work_noted(lease.token(), Some(delay), error).await {
+        let given_back = match defect::is_on(Defect::FailureNotNoted) {
+            true => core.store.abandon_work_item(lease.token(), Some(delay), true).await,
+            false => core.store.abandon_work_noted(lease.token(), Some(delay), error).await,
+        };
+        match given_back {
             Ok(()) => break true,
             Err(problem) if problem.is_retryable() && !lease.lost().is_cancelled() => {
                 failures += 1;

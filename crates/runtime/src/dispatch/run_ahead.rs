@@ -13,6 +13,7 @@ use crate::uncounted::UncountedCommit;
 use crate::{observe, observer};
 use outlast_engine::{Execution, Report, TurnInput, TurnOutput};
 use outlast_model::WorkItem;
+use outlast_model::defect::{self, Defect};
 use outlast_provider::TurnAhead;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -65,7 +66,10 @@ pub(super) async fn run<'a>(
     let entropy = &core.options.entropy;
     let input = TurnInput {
         history: Vec::new(),
-        messages: completions,
+        messages: match defect::is_on(Defect::AheadForgetsOutcome) {
+            true => completions.into_iter().skip(1).collect(),
+            false => completions,
+        },
         notices: Vec::new(),
         now_ms,
         random: &mut || entropy.next_u128(),
@@ -140,6 +144,9 @@ impl RunAhead<'_> {
 
     /// The store queued the outcome and rejected the turn.
     pub(super) fn on_rejected(self) {
+        if defect::is_on(Defect::RejectedAheadIsKept) {
+            return self.on_committed(0);
+        }
         self.core.run_ahead_backoff.on_rejected(&self.instance);
         self.core.metrics.record_turn_ahead("queued");
     }

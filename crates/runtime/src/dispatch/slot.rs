@@ -9,6 +9,7 @@ use super::start::{Start, Started, pause_after_give_back, start};
 use super::unregistered_pause::UnregisteredPause;
 use crate::core::Core;
 use crate::observability::Stopwatch;
+use outlast_model::defect::{self, Defect};
 use outlast_provider::ProviderError;
 use std::ops::Range;
 use std::pin::Pin;
@@ -105,6 +106,7 @@ impl<Q: Queue> Slot<Q> {
                     }
                     next.pause
                 }
+                Ok(Err(_)) if defect::is_on(Defect::SlotEndsAfterError) => break,
                 Ok(Err(error)) => {
                     failures += 1;
                     tracing::warn!(target: "duroxide::runtime", queue = self.queue.name(), %error, failures, "fetch failed");
@@ -183,6 +185,10 @@ impl<Q: Queue> Slot<Q> {
             Start::Now(started) => {
                 queue.process(core, item, lease, started).await;
                 true
+            }
+            Start::GiveBack(_) if defect::is_on(Defect::UnstartedStaysLeased) => {
+                std::mem::forget(lease);
+                false
             }
             Start::GiveBack(unstarted) => {
                 drop(item);

@@ -18,6 +18,7 @@ use outlast_engine::{
     Admission, Admitted, Code, Ended, Execution, KvValue, Opening, OrchestrationContext, Past, Poison,
     Report, Setup, TurnInput, TurnOutput,
 };
+use outlast_model::defect::{self, Defect};
 use outlast_model::{ErrorDetails, Event, PoisonMessageType, TurnCommit, WorkItem};
 use outlast_provider::{FetchedTurn, LoadedTurn, ProviderError, TurnRequest};
 use semver::Version;
@@ -184,7 +185,8 @@ impl Turn {
     /// Loads the instance and decides how its turn ends. Runs the orchestration's code if the batch is for an execution that goes
     /// on, was not delivered too often, and has a handler on this node.
     async fn decide(&self, lease: &Lease, fetched: &mut FetchedTurn) -> TurnDecision {
-        let now_ms = fetched.now_ms.unwrap_or_else(|| self.core.now_ms());
+        let of_store = fetched.now_ms.filter(|_| !defect::is_on(Defect::TurnAtProcessTime));
+        let now_ms = of_store.unwrap_or_else(|| self.core.now_ms());
         let state = match history::load_instance(&self.core, fetched).await {
             Ok(state) => state,
             Err(LoadError::Undecodable(error)) => {

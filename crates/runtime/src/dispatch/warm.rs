@@ -5,6 +5,7 @@
 //! has the position that the commit leads to, and a turn at this position waits until the commit is answered.
 
 use outlast_engine::{Execution, KvValue};
+use outlast_model::defect::{self, Defect};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -93,7 +94,9 @@ impl WarmCache {
         let Some(entry) = state.entries.get(instance) else { return Lookup::Unknown };
         let in_flight = matches!(entry.content, Content::Committing(_));
         let is_another = !in_flight && entry.created_at_ms != created_at_ms;
-        if entry.position.get() != Some(&position) || is_another {
+        let is_elsewhere =
+            entry.position.get() != Some(&position) && !defect::is_on(Defect::WarmPositionIgnored);
+        if is_elsewhere || is_another {
             // The entry of a commit in progress is removed or replaced by its `Announced`.
             let outdated = match entry.content {
                 Content::Ready(_) => state.remove(instance),

@@ -72,13 +72,21 @@ fn describe_waits(shared: &Shared, snapshot: &Snapshot, instance: &str, history:
 }
 
 /// Checks the final status that a client received against the expected output of the program.
-pub(crate) fn outcome(shared: &Shared, root: &Root, status: &OrchestrationStatus) -> Result<(), String> {
+pub(crate) fn outcome(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    root: &Root,
+    status: &OrchestrationStatus,
+) -> Result<(), String> {
     let cancelled = shared.accepted().cancelled.contains(&root.instance);
     let result = match status {
         OrchestrationStatus::Completed { output, .. } => Ok(output.as_str()),
         OrchestrationStatus::Failed { details, .. } => match failure(shared, details, cancelled) {
             Some(message) => Err(message),
-            None => return Ok(()),
+            None => {
+                shared.tally().outputs_not_judged += 1;
+                return Ok(());
+            }
         },
         other => {
             return Err(format!(
@@ -87,7 +95,7 @@ pub(crate) fn outcome(shared: &Shared, root: &Root, status: &OrchestrationStatus
             ));
         }
     };
-    check_output(shared, &root.instance, &root.program, result)
+    check_output(shared, snapshot, &root.instance, &root.program, result)
 }
 
 /// The text of a failure that the program must have planned; `None` if a cancellation or poison explains the failure.
@@ -102,17 +110,34 @@ fn failure<'a>(shared: &Shared, details: &'a ErrorDetails, cancelled: bool) -> O
 
 fn check_output(
     shared: &Shared,
+    snapshot: &Snapshot,
     instance: &str,
     program: &Program,
     result: Result<&str, &str>,
 ) -> Result<(), String> {
-    if shared.plan.may_poison() {
-        // A child or an activity may have been poisoned, which changes the output.
+    if has_poison(snapshot, instance) {
+        // A child or an activity that was poisoned changes the output.
+        shared.tally().outputs_not_judged += 1;
         return Ok(());
     }
+    shared.tally().outputs_judged += 1;
     program
         .check(result)
         .map_err(|problem| format!("O1: '{instance}' did not return its expected output: {problem}"))
+}
+
+/// Whether the instance, a child of it or an activity was poisoned. The ids of children begin with the id of their parent.
+fn has_poison(snapshot: &Snapshot, instance: &str) -> bool {
+    let is_poison = |event: &Event| {
+        matches!(
+            &event.kind,
+            EventKind::OrchestrationFailed { details: ErrorDetails::Poison { .. } }
+                | EventKind::ActivityFailed { details: ErrorDetails::Poison { .. } }
+                | EventKind::SubOrchestrationFailed { details: ErrorDetails::Poison { .. } }
+        )
+    };
+    let mut tree = snapshot.histories.iter().filter(|((id, _), _)| id.starts_with(instance));
+    tree.any(|(_, history)| history.iter().any(is_poison))
 }
 
 /// Checks the outputs of detached instances in the store, because no client waits for them.
@@ -147,5 +172,5 @@ fn stored_output(
         },
         _ => return Err(format!("I7: instance '{instance}', for which no client waits, has not ended")),
     };
-    check_output(shared, instance, program, result)
+    check_output(shared, snapshot, instance, program, result)
 }

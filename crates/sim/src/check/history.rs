@@ -13,6 +13,7 @@ pub(super) fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), String> 
         ids(history).map_err(problem)?;
         end(history).map_err(problem)?;
         failures(shared, history).map_err(problem)?;
+        queue_order(shared, instance, history).map_err(problem)?;
         effects(shared, instance, *execution_id, history).map_err(problem)?;
     }
     copies(shared, snapshot)
@@ -80,6 +81,30 @@ fn ids(history: &[Event]) -> Result<(), String> {
         Some((event, id)) => Err(format!("I2: event {} is at position {id}", event.event_id)),
         None => Ok(()),
     }
+}
+
+/// I15: a queue delivers the messages of a client in the order in which the client sent them. A client numbers its messages and sends
+/// the next one after the answer to the last one. The order of two messages is not defined with a clock that was set back, for the
+/// message of a delayed start, and after a turn was given back with a delay: messages that arrive meanwhile overtake its messages.
+fn queue_order(shared: &Shared, instance: &str, history: &[Event]) -> Result<(), String> {
+    let is_delayed = shared.plan.starts_with_delay(instance) || shared.accepted().delayed.contains(instance);
+    if shared.clock.set_back_ms() > 0 || is_delayed {
+        return Ok(());
+    }
+    let mut last: BTreeMap<&str, u64> = BTreeMap::new();
+    for event in history {
+        let EventKind::QueueEventDelivered { name, data, .. } = &event.kind else { continue };
+        // Messages that an activity sends have another form.
+        let number = data.trim_matches('"').strip_prefix(instance).and_then(|rest| rest.strip_prefix('.'));
+        let Some(number) = number.and_then(|number| number.parse().ok()) else { continue };
+        match last.insert(name, number) {
+            Some(before) if before > number => {
+                return Err(format!("I15: queue '{name}' delivers message {number} after message {before}"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// I8: only cancellations of activities follow the terminal event.

@@ -1,7 +1,7 @@
 //! The rows of a store at one time, parsed from its dump. Every store with a dump can be checked.
 
 use outlast_model::{Event, ExecutionStatus, WorkItem, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The rows of a store.
@@ -17,11 +17,16 @@ pub(crate) struct Snapshot {
     /// When the lease of an instance ends.
     pub(crate) leases: BTreeMap<String, u64>,
     pub(crate) sessions: Vec<String>,
+    /// Instances that are held.
+    pub(crate) holds: BTreeSet<String>,
 }
 
 pub(crate) struct MessageRow {
     pub(crate) item: WorkItem,
+    /// The item as it is stored.
+    pub(crate) text: String,
     pub(crate) visible_at: u64,
+    pub(crate) locked_until: u64,
     pub(crate) attempts: u32,
 }
 
@@ -32,6 +37,7 @@ pub(crate) struct ActivityRow {
     pub(crate) visible_at: u64,
     pub(crate) locked_until: u64,
     pub(crate) attempts: u32,
+    pub(crate) has_session: bool,
 }
 
 impl Snapshot {
@@ -124,14 +130,19 @@ impl Snapshot {
             // A redundant column that contradicts other columns.
             "contradiction" => return None,
             "session" => self.sessions.push(row.to_string()),
+            "hold" => drop(self.holds.insert(instance)),
             "lease" => drop(self.leases.insert(instance, number(1)?)),
             "message" => {
-                let item = json::decode_work_item(words.get(6)?).ok()?;
+                let text = words.get(6)?.to_string();
+                let item = json::decode_work_item(&text).ok()?;
                 let attempts = u32::try_from(number(5)?).ok()?;
-                self.messages.push(MessageRow { item, visible_at: number(2)?, attempts });
+                let locked_until = if *words.get(4)? == "true" { number(3)? } else { 0 };
+                self.messages.push(MessageRow { item, text, visible_at: number(2)?, locked_until, attempts });
             }
             "work" => {
-                let attempts = words.get(6)?.split(' ').next()?.parse().ok()?;
+                let rest = words.get(6)?;
+                let attempts = rest.split(' ').next()?.parse().ok()?;
+                let has_session = rest.contains("\"session_id\":\"");
                 self.activities.push(ActivityRow {
                     instance,
                     execution_id: number(1)?,
@@ -139,6 +150,7 @@ impl Snapshot {
                     visible_at: number(3)?,
                     locked_until: number(5)?,
                     attempts,
+                    has_session,
                 });
             }
             _ => {}

@@ -25,6 +25,16 @@ impl Root {
             self.actions.insert(nth, self.actions[nth].clone());
         }
     }
+
+    /// Leaves out the actions that send to an instance before it starts, and the delay of the start.
+    pub(crate) fn send_nothing_early(&mut self) {
+        self.actions.retain(|(_, action)| !matches!(action, Action::CancelChild(_)));
+        for (_, action) in &mut self.actions {
+            if let Action::StartOrSend(_, delay) = action {
+                *delay = 0;
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -97,13 +97,17 @@ impl Draw<'_> {
 
     /// Draws a call of one activity, in one of its forms.
     fn call(&mut self) -> Step {
-        let task = self.task();
-        let form = match self.rng.below(10) {
+        let mut task = self.task();
+        let form = match self.rng.below(12) {
             0..=3 => ActivityCall::Plain,
             4 | 5 => ActivityCall::Typed,
             6 | 7 => ActivityCall::Tagged(self.rng.pick(TAGS).to_string()),
             8 => ActivityCall::Session(self.session()),
-            _ => ActivityCall::SessionTyped(self.session()),
+            9 => ActivityCall::SessionTyped(self.session()),
+            _ => {
+                task.failures = u32::try_from(self.rng.between(0, 3)).unwrap_or(0);
+                ActivityCall::Noted
+            }
         };
         Step::Call(task, form)
     }

@@ -30,23 +30,31 @@ use std::time::Duration;
 pub(crate) struct FaultyStore {
     shared: Arc<Shared>,
     caller: Caller,
+    /// The store object of its process.
+    store: Arc<dyn Provider>,
     /// Whether its node is of the older deployment.
     is_old_build: bool,
 }
 
 impl FaultyStore {
-    pub(crate) fn for_node(shared: &Arc<Shared>, node: usize, is_old_build: bool) -> Arc<Self> {
+    pub(crate) fn for_node(
+        shared: &Arc<Shared>,
+        node: usize,
+        store: Arc<dyn Provider>,
+        is_old_build: bool,
+    ) -> Arc<Self> {
         let caller = Caller { name: format!("node{node}"), node: Some(node) };
-        Arc::new(Self { shared: Arc::clone(shared), caller, is_old_build })
+        Arc::new(Self { shared: Arc::clone(shared), caller, store, is_old_build })
     }
 
     pub(crate) fn for_client(shared: &Arc<Shared>) -> Arc<Self> {
         let caller = Caller { name: "client".to_string(), node: None };
-        Arc::new(Self { shared: Arc::clone(shared), caller, is_old_build: false })
+        let store = shared.backend.outside();
+        Arc::new(Self { shared: Arc::clone(shared), caller, store, is_old_build: false })
     }
 
     fn inner(&self) -> &dyn Provider {
-        self.shared.store()
+        self.store.as_ref()
     }
 }
 
@@ -111,6 +119,12 @@ impl Provider for FaultyStore {
             let disturbances_before = self.disturbances();
             let fetched = self.inner().fetch_turn(request).await?;
             if let Some(turn) = &fetched {
+                let after_hold =
+                    self.shared.accepted().delivered_after_hold(&turn.item.instance, turn.attempt_count);
+                // A fetch that fails after its commit counts a delivery that is not recorded here.
+                if !self.shared.backend.statements.may_hide_commits() {
+                    self.shared.require(after_hold);
+                }
                 let subject = format!("'{}'", turn.item.instance);
                 self.record_lease(
                     &turn.lock_token,
@@ -198,6 +212,8 @@ impl Provider for FaultyStore {
     ) -> Result<(), ProviderError> {
         let detail = format!("{} after {delay:?}, free: {ignore_attempt}", short(lock_token));
         let call = async {
+            let turn = self.shared.accepted().turns.get(lock_token).filter(|_| delay.is_some()).cloned();
+            self.shared.accepted().delayed.extend(turn.map(|turn| turn.instance));
             let answer = self.inner().abandon_orchestration_item(lock_token, delay, ignore_attempt).await;
             self.answer_under_lease(lock_token, answer)?;
             self.abandoned(lock_token);
@@ -393,6 +409,7 @@ impl Provider for FaultyStore {
         let call = async {
             let outcome = self.answer_under_lease(token, self.inner().hold_turn(token, hold).await)?;
             if outcome == HoldOutcome::Held {
+                self.shared.accepted().held(token);
                 self.abandoned(token);
             }
             Ok(outcome)

@@ -223,6 +223,7 @@ fn describe(target: Target) -> (usize, String) {
         Target::Call(at, fault) => (at, fault.name().replace(' ', "-")),
         Target::Statement(at, StatementFault::Before) => (at, "fails".to_string()),
         Target::Statement(at, StatementFault::After) => (at, "fails-after".to_string()),
+        Target::Statement(at, StatementFault::Busy) => (at, "busy".to_string()),
         Target::Statement(at, StatementFault::DiskFull) => (at, "disk-full".to_string()),
         Target::Poll(node, at) => (usize::try_from(at).unwrap_or(usize::MAX), format!("dies-{node}")),
     }

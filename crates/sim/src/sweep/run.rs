@@ -35,6 +35,8 @@ pub(super) fn run_script(
         store,
         nodes: 2,
         call_fault_rates: BTreeMap::new(),
+        foreign_poll: Duration::from_millis(100),
+        mirror_waits: false,
         latency_ms: 0,
         statement_faults: 0,
         process_fault_means_ms: BTreeMap::new(),

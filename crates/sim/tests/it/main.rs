@@ -3,7 +3,7 @@
 mod model;
 mod sweep;
 
-use outlast_sim::{BUGS, Bug, Outcome, Settings, first_failure, run, run_many, shrink};
+use outlast_sim::{BUGS, Bug, Outcome, Settings, first_failure, run, run_many, shipped_bugs, shrink};
 
 #[test]
 fn two_runs_of_a_seed_have_the_same_trace() {
@@ -29,6 +29,9 @@ fn worlds_without_a_defect_pass_and_have_faults() {
     assert_eq!(summary.seeds, worlds);
     assert!(summary.counted * 4 >= worlds * 3, "only {} of {worlds} worlds count", summary.counted);
     assert!(summary.tally.turns_compared > 50 && summary.tally.replays > 100, "{:?}", summary.tally);
+    let on_files = summary.tally.worlds.get(&"SQLite file");
+    assert!(on_files * 10 >= summary.seeds as u64 * 6, "{on_files} of {worlds} worlds have a SQLite file");
+    assert!(summary.tally.recoveries > 0 && summary.tally.outputs_judged > 100, "{:?}", summary.tally);
     let table = summary.tally.table();
     for op in
         ["fetch_turn", "ack_turn", "renew_turn", "fetch_work", "ack_work", "renew_work", "enqueue", "start"]
@@ -40,8 +43,15 @@ fn worlds_without_a_defect_pass_and_have_faults() {
 /// `cargo xtask sim --score` checks all defects; these are found soonest.
 #[test]
 fn known_defects_are_found_and_their_worlds_shrunk() {
-    for bug in ["CommitForgetsWork", "CompletionTwice", "CancelsChildThatNeverStarted", "LivingTakenForDead"]
-    {
+    for bug in [
+        "CommitForgetsWork",
+        "CompletionTwice",
+        "CancelsChildThatNeverStarted",
+        "LivingTakenForDead",
+        "shipped-SecondOutcome",
+        "shipped-TimerVisibleAtOnce",
+        "shipped-CommitLosesMessage",
+    ] {
         let settings = Settings { bug: Bug::parse(bug), ..Settings::default() };
         let found = first_failure(0..20, &settings).unwrap_or_else(|| panic!("{bug} is not found"));
         let (cut, smallest) = shrink(found.seed, &settings);
@@ -51,5 +61,5 @@ fn known_defects_are_found_and_their_worlds_shrunk() {
         let again = run(found.seed, &Settings { cut, ..settings });
         assert_eq!(again.digest, smallest.digest, "{bug}");
     }
-    assert!(BUGS.len() >= 25);
+    assert!(BUGS.len() >= 25 && shipped_bugs().len() >= 40);
 }

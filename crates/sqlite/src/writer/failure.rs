@@ -7,6 +7,7 @@ use crate::db::{Db, Result};
 use crate::park::FetchState;
 use crate::queue::PerQueue;
 use crate::transaction::Wakeups;
+use outlast_model::defect::{self, Defect};
 
 /// How long parked fetches are not polled after a failure.
 pub(super) const BACKOFF_MS: u64 = 200;
@@ -57,7 +58,7 @@ impl Writer {
                 // The caller of this method applies the other calls again, on a new connection.
                 return Ok(());
             }
-            if applied != Applied::Done {
+            if applied != Applied::Done && !defect::is_on(Defect::FailedCallNotUndone) {
                 if db.conn.is_autocommit() {
                     // SQLite itself rolled the transaction back, and with it the calls before this one.
                     return Err(SqliteError::Io { details: "the transaction was rolled back".to_string() });
@@ -72,7 +73,8 @@ impl Writer {
     /// Answers calls and fetches with the error of their transaction.
     pub(super) fn fail(&mut self, calls: Vec<Box<dyn Call>>, fault: &SqliteError) -> bool {
         self.back_off();
-        calls.into_iter().for_each(|call| call.answer(Some(fault)));
+        let fault_of_calls = Some(fault).filter(|_| !defect::is_on(Defect::FailedCommitAcknowledged));
+        calls.into_iter().for_each(|call| call.answer(fault_of_calls));
         self.connection.drop_jobs();
         self.parked.turns.fail(fault);
         self.parked.activities.fail(fault);

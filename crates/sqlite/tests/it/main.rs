@@ -6,6 +6,7 @@ mod bad_input;
 mod damage;
 mod disk;
 mod factory;
+mod inline_processes;
 mod keyed;
 mod large;
 mod mailbox;

@@ -1,0 +1,205 @@
+//! Seeded defects of shipped code, which measure its tests: the simulator and the tests of the PostgreSQL scheduler must find each one.
+//!
+//! A place with a defect asks [`is_on`]. Without the feature `test-hooks` the answer is the constant `false`, and the compiler removes the
+//! defect.
+
+#[cfg(feature = "test-hooks")]
+use std::cell::Cell;
+
+macro_rules! defects {
+    ($($(#[doc = $text:literal])+ $name:ident = $family:literal,)*) => {
+        /// A defect.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Defect {
+            $($(#[doc = $text])+ $name,)*
+        }
+
+        impl Defect {
+            /// All defects.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The family of mistakes that the defect belongs to.
+            pub fn family(self) -> &'static str {
+                match self { $(Self::$name => $family),* }
+            }
+
+            /// The wrong behaviour, as a sentence.
+            pub fn text(self) -> &'static str {
+                match self { $(Self::$name => concat!($($text),+)),* }
+            }
+        }
+    };
+}
+
+defects! {
+    // The engine.
+    /// The outcome of an activity of an earlier execution is recorded.
+    OutcomeOfOldExecution = "fence",
+    /// The second outcome of an operation is recorded.
+    SecondOutcome = "fence",
+    /// A turn records its messages in reverse order.
+    MessagesReversed = "order",
+    /// An execution does not record the first message that its predecessor left unread.
+    CarriedMessageLost = "outbox",
+    /// A child that fails sends its parent no outcome.
+    FailureNotSent = "outbox",
+    /// A detached start is lost if the turn ends its execution.
+    DetachedStartLost = "outbox",
+    /// A turn does not send the last of its decisions.
+    DecisionNotSent = "outbox",
+    /// A message is not given to the dequeue that waits for it.
+    DequeueNotWoken = "lost wake-up",
+    /// A successor starts without the version that the code asked for.
+    SuccessorWithoutVersion = "recovery",
+    /// A replay does not remove a cleared key.
+    ReplayKeepsClearedKey = "cache",
+    /// Continue-as-new carries over one message only.
+    CarriesOneMessage = "limits",
+    // The dispatchers of the runtime.
+    /// The warm cache returns an execution at another position.
+    WarmPositionIgnored = "cache",
+    /// The keys of an execution that continued as new are not kept warm.
+    WarmKeysForgotten = "cache",
+    /// The keys of a cold execution are not loaded.
+    ColdKeysForgotten = "recovery",
+    /// Leases are not renewed.
+    LeaseNotRenewed = "lease",
+    /// Leases are not renewed while the runtime shuts down.
+    DrainStopsRenewals = "lease",
+    /// A turn or activity that is not started stays leased.
+    UnstartedStaysLeased = "lease",
+    /// A slot ends after a failed fetch.
+    SlotEndsAfterError = "lost wake-up",
+    /// An activity is removed if its outcome cannot be committed at once.
+    OutcomeGivenUp = "outbox",
+    /// An activity is poisoned at its third delivery.
+    PoisonTooEarly = "limits",
+    /// A failure of an activity is given back without its note.
+    FailureNotNoted = "limits",
+    /// A turn takes the time of its process instead of the store's.
+    TurnAtProcessTime = "order",
+    /// A run-ahead turn does not deliver its first outcome.
+    AheadForgetsOutcome = "run-ahead",
+    /// A run-ahead turn that was rejected counts as committed.
+    RejectedAheadIsKept = "run-ahead",
+    // The parts that stores share.
+    /// A timer is visible at once.
+    TimerVisibleAtOnce = "order",
+    /// A cleared key stays in the store.
+    ClearedKeyStays = "recovery",
+    /// Messages that arrive before the delayed start of their instance are dropped.
+    EarlyMessageDropped = "outbox",
+    /// All leases of an instance or activity have one secret.
+    SecretRepeats = "fence",
+    /// The version of a start is lost.
+    StartVersionLost = "recovery",
+    /// The tag of an activity is lost.
+    TagLost = "limits",
+    /// The session of an activity is lost.
+    SessionLost = "lease",
+    /// The last event id of a turn is the id of its first event.
+    LastEventIsFirst = "cache",
+    // The SQLite store.
+    /// A turn is committed after its lease has ended.
+    CommitAfterExpiry = "fence",
+    /// An activity is completed after its lease was lost.
+    CompletionWithoutLease = "fence",
+    /// The lease of an activity is renewed after it was lost.
+    RenewalWithoutLease = "fence",
+    /// A run-ahead turn is committed although the instance is elsewhere.
+    AheadWithoutPosition = "run-ahead",
+    /// A run-ahead turn is committed and its outcome is queued too.
+    AheadQueuesOutcome = "run-ahead",
+    /// A first turn is committed although messages wait for its instance.
+    StartIgnoresMessages = "run-ahead",
+    /// A parked fetch is not polled when a message is stored.
+    MessageWakesNoFetch = "lost wake-up",
+    /// A parked fetch is not polled when an activity is stored.
+    ActivityWakesNoFetch = "lost wake-up",
+    /// A parked fetch is not polled when a delayed item becomes visible.
+    DelayWakesNoFetch = "lost wake-up",
+    /// Commits of other processes are not seen.
+    ForeignCommitUnseen = "recovery",
+    /// Expired leases of turns are not found.
+    ExpiredTurnsUnseen = "lease",
+    /// The messages that arrived during a turn are not found after its commit.
+    LateMessagesUnseen = "lost wake-up",
+    /// A commit does not store the first message of its turn.
+    CommitLosesMessage = "outbox",
+    /// A commit does not store the first activity of its turn.
+    CommitLosesActivity = "outbox",
+    /// The keys of an execution that ends are not merged.
+    KeysNotMerged = "recovery",
+    /// A fetch does not report the failures that were noted.
+    NotesNotRead = "limits",
+    /// The messages of a held instance are not found after its release.
+    ReleaseFindsNothing = "lost wake-up",
+    /// The messages of a turn are delivered in reverse order.
+    FetchReversed = "order",
+    /// Callers are answered that a transaction was committed which failed.
+    FailedCommitAcknowledged = "recovery",
+    /// A call that fails in a batch is not undone.
+    FailedCallNotUndone = "recovery",
+    // The scheduler of the PostgreSQL store.
+    /// A transaction leaves out the first arrival that it took.
+    ArrivalLost = "outbox",
+    /// A commit of this process polls no parked fetch.
+    LocalCommitUnseen = "lost wake-up",
+    /// A notification polls no parked fetch.
+    NotificationUnseen = "lost wake-up",
+    /// A poll counts as one that saw the commits during it.
+    PollSeesLaterCommits = "lost wake-up",
+    /// Parked fetches are never polled again after the server was away.
+    PauseNeverEnds = "recovery",
+}
+
+#[cfg(feature = "test-hooks")]
+thread_local! {
+    static ACTIVE: Cell<Option<Defect>> = const { Cell::new(None) };
+}
+
+/// Whether this thread runs with the defect.
+#[cfg(feature = "test-hooks")]
+pub fn is_on(defect: Defect) -> bool {
+    ACTIVE.get() == Some(defect)
+}
+
+/// Whether this thread runs with the defect: never, without the feature `test-hooks`.
+#[cfg(not(feature = "test-hooks"))]
+#[inline]
+pub const fn is_on(_: Defect) -> bool {
+    false
+}
+
+/// A defect of this thread, until the value is dropped.
+#[cfg(feature = "test-hooks")]
+#[must_use = "the defect ends with this value"]
+pub struct Active(());
+
+/// Turns a defect on for this thread.
+#[cfg(feature = "test-hooks")]
+pub fn activate(defect: Defect) -> Active {
+    ACTIVE.set(Some(defect));
+    Active(())
+}
+
+#[cfg(feature = "test-hooks")]
+impl Drop for Active {
+    fn drop(&mut self) {
+        ACTIVE.set(None);
+    }
+}
+
+#[cfg(all(test, feature = "test-hooks"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_defect_is_on_in_its_thread_until_its_guard_is_dropped() {
+        let active = activate(Defect::SecondOutcome);
+        assert!(is_on(Defect::SecondOutcome) && !is_on(Defect::MessagesReversed));
+        assert!(!std::thread::scope(|scope| scope.spawn(|| is_on(Defect::SecondOutcome)).join().unwrap()));
+        drop(active);
+        assert!(!is_on(Defect::SecondOutcome));
+    }
+}
