@@ -5,81 +5,88 @@ use std::process::ExitCode;
 use outlast_toolkit::bench_server::Server;
 use outlast_toolkit::process;
 
-use crate::PassedOn;
-
-#[derive(clap::Subcommand)]
-pub(crate) enum Bench {
-    /// Measures the storage providers, operation by operation
-    #[command(disable_help_flag = true)]
-    Provider(PassedOn),
-    /// Counts the instructions of the engine's hot paths, and compares them with the recorded counts
-    #[command(disable_help_flag = true)]
-    Engine(PassedOn),
-    /// Measures the share of attributes and derives in the build time of the examples
-    Macros,
-    /// Measures the tables and indexes of PostgreSQL, before and after deletions
-    #[command(disable_help_flag = true)]
-    Sizes(PassedOn),
-    /// Measures gauges, totals and lists of instances in stores with many finished instances
-    #[command(disable_help_flag = true)]
-    Lists(PassedOn),
-    /// Measures orchestrations per second and idle CPU time beside many held instances
-    #[command(disable_help_flag = true)]
-    Held(PassedOn),
-    /// Measures `outlast check` with many running instances, and fails above a minute
-    #[command(disable_help_flag = true)]
-    Check(PassedOn),
-    /// Runs orchestrations for minutes at full and at half load, and compares the last minute with the first
-    #[command(disable_help_flag = true)]
-    Soak(PassedOn),
-    /// Measures calls in stores with more and more finished instances
-    #[command(disable_help_flag = true)]
-    Growth(PassedOn),
-    /// Measures the start on a store with many unfinished instances, and a turn with a long history
-    #[command(disable_help_flag = true)]
-    Recovery(PassedOn),
-    /// Measures the build of hello world from nothing, its packages and its size, next to peers
-    #[command(disable_help_flag = true)]
-    Footprint(PassedOn),
-    /// Measures whole orchestrations, next to peers and to floors
-    #[command(disable_help_flag = true)]
-    Compare(PassedOn),
+#[derive(clap::Args)]
+#[command(after_help = list(), override_usage = "cargo xtask bench NAME [OPTIONS]; `NAME --help` shows the options")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    call: Call,
 }
 
-impl Bench {
+#[derive(clap::Subcommand)]
+enum Call {
+    #[command(external_subcommand)]
+    Named(Vec<String>),
+}
+
+/// When a benchmark has a private PostgreSQL server.
+pub(crate) enum Needs {
+    Nothing,
+    Server,
+    /// Without a server, only SQLite is measured.
+    ServerIfPossible,
+    ServerWith(&'static str),
+    ServerWithout(&'static str),
+}
+use Needs::{Nothing, ServerIfPossible, ServerWith, ServerWithout};
+
+pub(crate) const BENCHES: &[(&str, Needs, &str)] = &[
+    ("provider", Nothing, "the storage providers, operation by operation"),
+    ("engine", Nothing, "instructions of the engine's hot paths, compared with the recorded counts"),
+    ("macros", Nothing, "the share of attributes and derives in the build time of the examples"),
+    ("sizes", Needs::Server, "tables and indexes of PostgreSQL, before and after deletions"),
+    (
+        "lists",
+        ServerIfPossible,
+        "gauges, totals and lists of instances in stores with many finished instances",
+    ),
+    ("held", ServerIfPossible, "orchestrations per second and idle CPU time beside many held instances"),
+    ("check", Nothing, "`outlast check` with many running instances; fails above a minute"),
+    (
+        "soak",
+        ServerWith("postgres"),
+        "minutes at full and at half load: compares the last minute with the first",
+    ),
+    ("growth", ServerWithout("sqlite"), "calls in stores with more and more finished instances"),
+    (
+        "recovery",
+        ServerWithout("sqlite"),
+        "the start with many unfinished instances, and a turn with a long history",
+    ),
+    ("footprint", Nothing, "the build of hello world from nothing, its packages and its size, next to peers"),
+    ("compare", Nothing, "whole orchestrations, next to peers and to floors"),
+];
+
+fn list() -> String {
+    crate::listed("Measures", BENCHES.iter().map(|(name, _, about)| (name, about)))
+}
+
+impl Args {
     pub(crate) fn run(&self) -> Result<ExitCode, String> {
-        match self {
-            Self::Provider(PassedOn { args }) => run("provider", args, None),
-            Self::Engine(PassedOn { args }) => run("instructions", args, None),
-            Self::Macros => crate::macro_share::run(),
-            Self::Sizes(PassedOn { args }) => with_server("sizes", args, true),
-            // Without a server, only the lists of SQLite are measured.
-            Self::Lists(PassedOn { args }) => run("lists", args, Server::start().ok().as_ref()),
-            // Without a server, only SQLite is measured.
-            Self::Held(PassedOn { args }) => run("held", args, Server::start().ok().as_ref()),
-            Self::Check(PassedOn { args }) => check(args),
-            Self::Soak(PassedOn { args }) => {
-                with_server("soak", args, args.iter().any(|arg| arg == "postgres"))
-            }
-            Self::Footprint(PassedOn { args }) => run("footprint", args, None),
-            Self::Growth(PassedOn { args }) => {
-                with_server("growth", args, args.iter().all(|arg| arg != "sqlite"))
-            }
-            Self::Recovery(PassedOn { args }) => {
-                with_server("recovery", args, args.iter().all(|arg| arg != "sqlite"))
-            }
-            Self::Compare(PassedOn { args }) => crate::run_tool("outlast-bench-compare", args),
+        let Call::Named(call) = &self.call;
+        let (name, args) = call.split_first().ok_or_else(list)?;
+        let found = BENCHES.iter().find(|(bench, _, _)| bench == name);
+        let (_, needs, _) = found.ok_or_else(|| format!("there is no benchmark `{name}`. {}", list()))?;
+        match name.as_str() {
+            "compare" => crate::run_tool("outlast-bench-compare", args),
+            "check" => run(name, &[&programs_to_check()?, args].concat(), None),
+            "engine" => run("instructions", args, None),
+            name => run(name, args, needs.server(args)?.as_ref()),
         }
     }
 }
 
-/// Runs a subcommand of `outlast-bench`, with a server if it measures PostgreSQL.
-fn with_server(name: &str, args: &[String], needs_server: bool) -> Result<ExitCode, String> {
-    let server = match needs_server {
-        true => Some(Server::start().map_err(|reason| format!("PostgreSQL could not be started: {reason}"))?),
-        false => None,
-    };
-    run(name, args, server.as_ref())
+impl Needs {
+    fn server(&self, args: &[String]) -> Result<Option<Server>, String> {
+        let is_needed = match self {
+            Self::Nothing => false,
+            Self::Server => true,
+            Self::ServerIfPossible => return Ok(Server::start().ok()),
+            Self::ServerWith(store) => args.iter().any(|arg| arg == store),
+            Self::ServerWithout(store) => args.iter().all(|arg| arg != store),
+        };
+        let server = is_needed.then(Server::start).transpose();
+        server.map_err(|reason| format!("PostgreSQL could not be started: {reason}"))
+    }
 }
 
 /// Runs a subcommand of `outlast-bench`, with a new database of the server.
@@ -90,12 +97,10 @@ fn run(name: &str, args: &[String], server: Option<&Server>) -> Result<ExitCode,
     process::run(&mut command)
 }
 
-/// Builds the command and the program that it checks, and measures them.
-fn check(args: &[String]) -> Result<ExitCode, String> {
+/// Builds the command and the program that it checks, and returns their paths.
+fn programs_to_check() -> Result<[String; 2], String> {
     let build = ["build", "--release", "-p", "outlast-cli", "--bin", "outlast", "--example", "orders"];
     process::output(&mut process::cargo(&build))?;
     let built = process::target().join("release");
-    let programs = [built.join("outlast"), built.join("examples").join("orders")];
-    let programs = programs.map(|path| path.display().to_string());
-    run("check", &[&programs, args].concat(), None)
+    Ok([built.join("outlast"), built.join("examples").join("orders")].map(|path| path.display().to_string()))
 }

@@ -3,22 +3,21 @@
 
 mod bench;
 mod chaos;
-mod macro_share;
 mod metadata;
-mod new_provider;
 mod pages;
 mod postgres;
-mod scoreboard;
 mod sim;
 mod suite;
 mod test;
 mod tidy;
 
-use std::path::Path;
-use std::process::ExitCode;
+use std::fmt::Display;
+use std::process::{Command, ExitCode};
 
 use clap::{CommandFactory as _, Parser};
 use outlast_toolkit::process;
+
+use crate::pages::figures::Scoreboard;
 
 /// The project's own commands.
 #[derive(Parser)]
@@ -32,17 +31,19 @@ enum Cli {
     /// Writes the parts of pages that are copied from source files; `cargo xtask tidy` reports outdated parts
     Pages,
     /// Writes a new crate for a store
-    NewProvider(new_provider::Args),
+    #[command(disable_help_flag = true)]
+    NewProvider(PassedOn),
     /// Runs the simulator
     #[command(after_help = sim::OPTIONS)]
     Sim(PassedOn),
     /// Changes the code in one place at a time: a test must fail
     #[command(disable_help_flag = true)]
     Mutants(PassedOn),
-    /// Writes docs/reliability.md from recorded figures
-    Scoreboard(scoreboard::Args),
+    /// Records figures, and shows them in docs/reliability.md
+    #[command(subcommand)]
+    Scoreboard(Scoreboard),
     /// Kills worker processes and checks the stored results
-    #[command(after_help = chaos::OPTIONS)]
+    #[command(disable_help_flag = true)]
     Chaos(PassedOn),
     /// Runs the fuzz targets, guided by coverage
     #[command(disable_help_flag = true)]
@@ -51,8 +52,7 @@ enum Cli {
     #[command(after_help = postgres::variable_list())]
     Postgres(postgres::Args),
     /// Runs a benchmark in release mode
-    #[command(subcommand)]
-    Bench(bench::Bench),
+    Bench(bench::Args),
 }
 
 /// Arguments for another program.
@@ -77,14 +77,14 @@ impl Cli {
             Self::Test(args) => test::run(&args),
             Self::Tidy => tidy::run(),
             Self::Pages => pages::run(),
-            Self::NewProvider(args) => new_provider::run(&args),
+            Self::NewProvider(PassedOn { args }) => run_tool("outlast-new-provider", &args),
             Self::Sim(PassedOn { args }) => process::run(&mut sim::command(&args)),
             Self::Mutants(PassedOn { args }) => run_tool("outlast-mutants", &args),
-            Self::Scoreboard(args) => scoreboard::run(&args),
+            Self::Scoreboard(scoreboard) => scoreboard.run(),
             Self::Chaos(PassedOn { args }) => chaos::run(&args),
             Self::Fuzz(PassedOn { args }) => run_tool("outlast-fuzz-run", &args),
             Self::Postgres(args) => postgres::run(&args),
-            Self::Bench(bench) => bench.run(),
+            Self::Bench(args) => args.run(),
         }
     }
 
@@ -94,25 +94,42 @@ impl Cli {
     }
 }
 
-/// Builds and runs a program of `tools/` in the caller's working directory.
+/// A list for the end of a help text.
+fn listed<N: Display, A: Display>(title: &str, rows: impl IntoIterator<Item = (N, A)>) -> String {
+    let rows: Vec<(String, A)> = rows.into_iter().map(|(name, about)| (name.to_string(), about)).collect();
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let rows = rows.iter().map(|(name, about)| format!("  {name:<width$} {about}\n"));
+    format!("{title}:\n{}", rows.collect::<String>())
+}
+
+/// Builds and runs a program of `tools/`.
 fn run_tool(package: &str, args: &[String]) -> Result<ExitCode, String> {
-    let manifest = process::root().join("Cargo.toml");
+    process::run(&mut tool(package, &[], args))
+}
+
+/// `cargo run` in the caller's working directory.
+fn tool(package: &str, options: &[&str], args: &[String]) -> Command {
     let mut command = process::cargo(&["run", "--quiet", "--package", package, "--manifest-path"]);
-    command.arg(manifest).arg("--").args(args).current_dir(Path::new("."));
-    process::run(&mut command)
+    command.arg(process::root().join("Cargo.toml")).args(options).arg("--").args(args).current_dir(".");
+    command
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The command lines that the workflows contain.
-    fn workflow_calls() -> Vec<String> {
-        let folder = process::root().join(".github/workflows");
-        let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-        let text: String = files.map(|file| std::fs::read_to_string(file).unwrap()).collect();
-        let calls = text.lines().filter_map(|line| Some(line.split_once("cargo xtask ")?.1.to_string()));
-        calls.collect()
+    /// The command lines in workflows and pages.
+    fn documented() -> Vec<String> {
+        let is_read = |path: &String| {
+            path.starts_with(".github/workflows/")
+                || path == "CONTRIBUTING.md"
+                || path == "docs/performance.md"
+        };
+        let files = process::files().unwrap().into_iter().filter(is_read);
+        let text: String =
+            files.map(|file| std::fs::read_to_string(process::root().join(file)).unwrap()).collect();
+        let calls = text.split("cargo xtask ").skip(1).filter_map(|rest| rest.split(['`', '\n']).next());
+        calls.map(str::to_string).collect()
     }
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
@@ -121,47 +138,18 @@ mod tests {
 
     #[test]
     fn the_command_lines_of_workflows_and_pages_are_valid() {
-        let documented = [
-            "test",
-            "test --list",
-            "test --quick",
-            "test --only tidy,tests",
-            "test --only=portable",
-            "tidy",
-            "pages",
-            "new-provider my-store --in folder",
-            "sim --seeds 0..10000",
-            "sim --seed 7 --without FAULT,OTHER --without-roots 3",
-            "mutants --target engine --shard 0/8",
-            "scoreboard",
-            "scoreboard add sim file.json",
-            "chaos flood sqlite --messages 10000 --release",
-            "chaos postgres --phases partitions",
-            "fuzz row_corruption --minimise",
-            "fuzz --minutes 10 --json out.json",
-            "postgres",
-            "postgres --pgbouncer -- cargo test -p outlast-postgres contract",
-            "bench provider --quick --only hello64,hello1 --json rows.json",
-            "bench compare --store postgres",
-            "bench compare --help",
-            "bench engine --record",
-            "bench sizes",
-            "bench macros",
-            "bench lists --finished 100000",
-            "bench held --held 1000",
-            "bench check --instances 1000",
-            "bench soak --minutes 2 --store postgres",
-        ];
-        let calls = workflow_calls();
-        assert!(calls.len() > 5, "{calls:?}");
-        for line in documented.map(str::to_string).iter().chain(&calls) {
+        let calls = documented();
+        assert!(calls.len() > 40, "{calls:?}");
+        for line in &calls {
+            let bench = line.strip_prefix("bench ").and_then(|rest| rest.split(' ').next());
+            assert!(bench.is_none_or(|name| bench::BENCHES.iter().any(|bench| bench.0 == name)), "{line}");
             assert!(parse(line).is_ok(), "{line}: {}", parse(line).err().unwrap());
         }
     }
 
     #[test]
     fn wrong_commands_and_arguments_are_refused() {
-        for line in ["", "tset", "test --fast", "tidy now", "postgres cargo test", "bench peers", "bench"] {
+        for line in ["", "tset", "test --fast", "tidy now", "postgres cargo test", "bench", "scoreboard"] {
             assert!(parse(line).is_err(), "{line}");
         }
     }
@@ -172,6 +160,7 @@ mod tests {
         for command in Cli::command().get_subcommands() {
             assert!(command.get_about().is_some(), "{}", command.get_name());
         }
+        assert!(parse("bench peers").unwrap().run().unwrap_err().contains("no benchmark `peers`"));
         assert!(Cli::has_command("new-provider") && !Cli::has_command("none"));
     }
 }

@@ -1,89 +1,54 @@
 //! The packages of this workspace, from `cargo metadata`.
 
+pub(crate) use cargo_metadata::{Dependency, Package};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 use outlast_toolkit::process;
-
-/// A package of the workspace.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Package {
-    pub(crate) name: String,
-    /// The folder of the package, relative to the root, with `/` between the parts.
-    pub(crate) dir: String,
-    pub(crate) dependencies: Vec<Dependency>,
-    pub(crate) features: Vec<String>,
-    /// Another package can depend on this one.
-    pub(crate) is_library: bool,
-    /// The required features of each example.
-    pub(crate) examples: Vec<Vec<String>>,
-}
-
-/// A dependency of a package; inherited settings are included.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Dependency {
-    pub(crate) name: String,
-    pub(crate) features: Vec<String>,
-    /// The dependency is for tests, examples and benchmarks only.
-    pub(crate) dev: bool,
-    /// A feature of the package enables the dependency.
-    pub(crate) optional: bool,
-}
-
-impl Package {
-    pub(crate) fn manifest(&self) -> String {
-        format!("{}/Cargo.toml", self.dir)
-    }
-}
 
 /// Loads the packages of the workspace, sorted by name.
 pub(crate) fn load() -> Result<Vec<Package>, String> {
     let mut command = MetadataCommand::new();
     command.manifest_path(process::root().join("Cargo.toml")).no_deps();
     let metadata = command.exec().map_err(|error| format!("`cargo metadata` failed: {error}"))?;
-    let folder = |manifest: &cargo_metadata::camino::Utf8Path| {
-        let inside = manifest.strip_prefix(&metadata.workspace_root).unwrap_or(manifest);
-        inside.parent().map(|folder| folder.as_str().replace('\\', "/")).unwrap_or_default()
-    };
-    let mut packages: Vec<Package> =
-        metadata.packages.iter().map(|package| read(package, folder(&package.manifest_path))).collect();
+    let mut packages = metadata.packages;
     packages.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(packages)
 }
 
-fn read(package: &cargo_metadata::Package, dir: String) -> Package {
-    let dependency = |dependency: &cargo_metadata::Dependency| Dependency {
-        name: dependency.name.clone(),
-        features: dependency.features.clone(),
-        dev: dependency.kind == DependencyKind::Development,
-        optional: dependency.optional,
-    };
-    let examples = package.targets.iter().filter(|target| target.is_example());
-    Package {
-        name: package.name.to_string(),
-        dir,
-        dependencies: package.dependencies.iter().map(dependency).collect(),
-        features: package.features.keys().cloned().collect(),
-        is_library: package.targets.iter().any(|target| target.is_lib() || target.is_proc_macro()),
-        examples: examples.map(|target| target.required_features.clone()).collect(),
-    }
+/// The path of the manifest, relative to the root, with `/` between the parts.
+pub(crate) fn manifest(package: &Package) -> String {
+    let path = &package.manifest_path;
+    path.strip_prefix(process::root()).unwrap_or(path).as_str().replace('\\', "/")
 }
 
+/// The name of the package's folder.
+pub(crate) fn folder(package: &Package) -> &str {
+    package.manifest_path.parent().and_then(|folder| folder.file_name()).unwrap_or_default()
+}
+
+/// The dependencies of the package that are not for tests, examples and benchmarks only.
+pub(crate) fn shipped(package: &Package) -> impl Iterator<Item = &Dependency> {
+    package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development)
+}
+
+/// The package in `crates/FOLDER`. A dependency is its name and the words `dev`, `optional` and names of features.
 #[cfg(test)]
-impl Package {
-    /// The package in `crates/FOLDER`, with dependencies of these kinds: `""`, `"dev"` or `"optional"`.
-    pub(crate) fn of(folder: &str, dependencies: &[(&str, &str)]) -> Self {
-        let dependency = |(name, kind): &(&str, &str)| Dependency {
-            name: name.to_string(),
-            dev: *kind == "dev",
-            optional: *kind == "optional",
-            ..Dependency::default()
-        };
-        Self {
-            name: if folder == "outlast" { folder.to_string() } else { format!("outlast-{folder}") },
-            dir: format!("crates/{folder}"),
-            dependencies: dependencies.iter().map(dependency).collect(),
-            ..Self::default()
-        }
-    }
+pub(crate) fn sample(folder: &str, dependencies: &[&str]) -> Package {
+    use serde_json::json;
+    let dependency = |line: &&str| {
+        let mut words: Vec<&str> = line.split(' ').collect();
+        let mut has = |word: &str| words.iter().position(|found| *found == word).map(|at| words.remove(at));
+        let kind = has("dev");
+        let optional = has("optional").is_some();
+        json!({"name": words[0], "req": "*", "kind": kind, "optional": optional, "uses_default_features": true,
+            "features": words[1..]})
+    };
+    let name = if folder == "outlast" { folder.to_string() } else { format!("outlast-{folder}") };
+    serde_json::from_value(json!({
+        "name": name, "version": "0.1.0", "id": name, "targets": [], "features": {},
+        "dependencies": dependencies.iter().map(dependency).collect::<Vec<_>>(),
+        "manifest_path": process::root().join("crates").join(folder).join("Cargo.toml"),
+    }))
+    .unwrap()
 }
 
 #[cfg(test)]
@@ -94,16 +59,10 @@ mod tests {
     fn the_packages_of_this_workspace_are_read() {
         let packages = load().unwrap();
         let package = |name: &str| packages.iter().find(|package| package.name == name).unwrap();
-        let facade = package("outlast");
-        assert_eq!(facade.manifest(), "crates/outlast/Cargo.toml");
-        assert!(facade.is_library && !package("xtask").is_library);
-        assert!(facade.features.contains(&"sqlite".to_string()));
-        assert!(facade.examples.contains(&vec!["sqlite".to_string()]), "{:?}", facade.examples);
-        let tokio: Vec<bool> =
-            facade.dependencies.iter().filter(|d| d.name == "tokio").map(|d| d.dev).collect();
-        assert_eq!(tokio, [true]);
-        let store =
-            package("outlast-sqlite").dependencies.iter().find(|d| d.name == "tokio" && !d.dev).unwrap();
-        assert_eq!(store.features, ["sync", "time"]);
+        let (facade, store) = (package("outlast"), package("outlast-sqlite"));
+        assert_eq!((manifest(facade).as_str(), folder(facade)), ("crates/outlast/Cargo.toml", "outlast"));
+        assert!(shipped(facade).all(|dependency| dependency.name != "tokio"));
+        let tokio = shipped(store).find(|dependency| dependency.name == "tokio").unwrap();
+        assert_eq!(tokio.features, ["sync", "time"]);
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! A part starts with a comment that names its source, and ends with `<!-- end -->`:
 //! `<!-- code: PATH#NAME -->` shows the lines of a source file between `// guide: NAME` and `// guide: end`,
-//! `<!-- methods: TRAIT -->` the methods of a trait of the contract, and `<!-- fields: TYPE -->` the fields of a type of it.
+//! `<!-- methods: TRAIT -->` the methods of a trait of the contract, `<!-- fields: TYPE -->` the fields of a type of it,
+//! and `<!-- figures: NAME -->` the recorded figures of an attempt to break the promises.
 
 mod code;
 mod contract;
+pub(crate) mod figures;
 
 use std::process::ExitCode;
 
@@ -26,7 +28,7 @@ pub(crate) type Sources<'a> = &'a [(&'a str, &'a str)];
 pub(crate) fn run() -> Result<ExitCode, String> {
     let root = process::root();
     let mut files = Vec::new();
-    for path in process::files()?.into_iter().filter(|path| path.ends_with(".rs") || path.ends_with(".md")) {
+    for path in process::files()?.into_iter().filter(|path| is_source(path) || path.ends_with(".md")) {
         if let Ok(text) = std::fs::read_to_string(root.join(&path)) {
             files.push((path, text));
         }
@@ -44,21 +46,23 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether parts of pages may be taken from this file.
+pub(crate) fn is_source(path: &str) -> bool {
+    path.ends_with(".rs") || path.starts_with(figures::FOLDER)
+}
+
 /// The page with the current text of every part.
 pub(crate) fn filled(page: &str, sources: Sources<'_>) -> Result<String, Mistake> {
     let mut out = String::new();
     let mut lines = page.lines().zip(1..);
-    while let Some((line, number)) = lines.next() {
-        out.push_str(line);
-        out.push('\n');
-        let Some((kind, source)) = part_comment(line) else { continue };
-        let mistake = |message: String| Mistake { line: number, message };
-        out.push_str(&part(kind, source, sources).map_err(mistake)?);
+    while let Some((comment, line)) = lines.next() {
+        out = out + comment + "\n";
+        let Some((kind, source)) = part_comment(comment) else { continue };
+        let text = part(kind, source, sources).map_err(|message| Mistake { line, message })?;
+        out = out + &text + END + "\n";
         if !lines.any(|(line, _)| line.trim() == END) {
-            return Err(mistake(format!("`{}` is not followed by `{END}`", line.trim())));
+            return Err(Mistake { line, message: format!("`{comment}` is not followed by `{END}`") });
         }
-        out.push_str(END);
-        out.push('\n');
     }
     Ok(out)
 }
@@ -70,28 +74,28 @@ pub(crate) fn parts(page: &str) -> Vec<(&str, &str)> {
 
 /// The page without its parts.
 pub(crate) fn written(page: &str) -> String {
-    let mut lines = page.lines();
-    let mut out = String::new();
-    while let Some(line) = lines.next() {
-        match part_comment(line) {
-            Some(_) => drop(lines.find(|line| line.trim() == END)),
-            None => out = out + line + "\n",
-        }
-    }
-    out
+    let mut is_part = false;
+    let lines = page.lines().filter(|line| {
+        is_part |= part_comment(line).is_some();
+        let is_shown = !is_part;
+        is_part &= line.trim() != END;
+        is_shown
+    });
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 pub(crate) use code::marked;
-pub(crate) use contract::{described_types, trait_methods};
+pub(crate) use contract::{Method, described_types, trait_methods};
 
 fn part_comment(line: &str) -> Option<(&str, &str)> {
     let comment = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
-    comment.split_once(": ").filter(|(kind, _)| matches!(*kind, "code" | "methods" | "fields"))
+    comment.split_once(": ").filter(|(kind, _)| matches!(*kind, "code" | "methods" | "fields" | "figures"))
 }
 
 fn part(kind: &str, source: &str, sources: Sources<'_>) -> Result<String, String> {
     match kind {
         "code" => code::show(source, sources),
+        "figures" => figures::show(source, sources),
         "methods" => contract::show_methods(source, sources),
         _ => contract::show_fields(source, sources),
     }

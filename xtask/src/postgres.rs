@@ -1,6 +1,5 @@
 //! `cargo xtask postgres`: runs a command with a private PostgreSQL.
 
-use std::fmt::Write as _;
 use std::io::{BufRead as _, stdin};
 use std::process::{Command, ExitCode};
 
@@ -21,13 +20,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn variable_list() -> String {
-    VARIABLES.iter().fold(
-        "Environment variables of the command:\n".to_string(),
-        |mut text, (name, meaning)| {
-            let _ = writeln!(text, "  {name:<32} {meaning}");
-            text
-        },
-    )
+    crate::listed("Environment variables of the command", VARIABLES.iter().copied())
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
@@ -43,24 +36,4 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     println!("Press Enter to stop and remove the server.");
     let _ = stdin().lock().read_line(&mut String::new());
     Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    #[test]
-    fn all_arguments_after_two_hyphens_are_the_command() {
-        let args = Line::parse_from(["postgres", "--no-tls", "--", "cargo", "test", "--", "--no-tls"]).args;
-        assert_eq!((args.no_tls, args.pgbouncer), (true, false));
-        assert_eq!(args.command, ["cargo", "test", "--", "--no-tls"]);
-        assert!(Line::try_parse_from(["postgres", "cargo", "test"]).is_err());
-    }
 }

@@ -1,10 +1,8 @@
-//! The suites of `cargo xtask test`. A new suite is a row in [`SUITES`] and a function that returns an [`Outcome`].
+//! The suites of `cargo xtask test`. A new suite is a row in [`SUITES`] and a function that returns a [`Tally`].
 
-mod browser;
 mod chaos;
 mod check;
 mod deny;
-mod examples;
 mod features;
 mod fsync_errors;
 mod libtest;
@@ -16,14 +14,14 @@ mod tally;
 
 pub(crate) use quick::run as run_quick;
 use report::Line;
-pub(crate) use tally::{Outcome, Tally};
+pub(crate) use tally::Tally;
 
 /// A named part of the whole check.
 pub(crate) struct Suite {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) group: Group,
-    check: fn() -> Result<Outcome, String>,
+    check: fn() -> Result<Tally, String>,
 }
 
 impl Suite {
@@ -31,7 +29,7 @@ impl Suite {
         name: &'static str,
         group: Group,
         about: &'static str,
-        check: fn() -> Result<Outcome, String>,
+        check: fn() -> Result<Tally, String>,
     ) -> Self {
         Self { name, about, group, check }
     }
@@ -67,14 +65,14 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite::new("clippy", First, "lints; warnings are errors", check::clippy),
     Suite::new("build", First, "the programs of the following suites", programs::run),
     Suite::new("tests", Waiting, "unit and integration tests", libtest::tests),
-    Suite::new("browser", Waiting, "the dashboard and the page of the demo in Chromium", browser::run),
+    Suite::new("browser", Waiting, "the dashboard and the page of the demo in Chromium", check::browser),
     Suite::new("sim", Apart, "2,000 seeds of the simulator", sim::run),
     Suite::new("canary", Waiting, "no payload, password or URL in any log, at TRACE", libtest::canary),
     Suite::new("chaos", Waiting, "at least 30 killed worker processes", chaos::run),
     Suite::new("small-disks", Waiting, "a store on a full or read-only disk", libtest::root_tests),
     Suite::new("doc-tests", Compute, "the examples in the API documentation", libtest::doc_tests),
     Suite::new("docs", Compute, "the API documentation; warnings are errors", check::docs),
-    Suite::new("examples", Waiting, "every example runs and exits with 0", examples::run),
+    Suite::new("examples", Waiting, "every example runs and exits with 0", check::examples),
     Suite::new("fsync-errors", Waiting, "a store on a disk whose syncs fail", fsync_errors::run),
     Suite::new("features", Compute, "every feature alone, every library alone", features::run),
     Suite::new(

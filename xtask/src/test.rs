@@ -6,19 +6,18 @@
 
 mod second_process;
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::PossibleValuesParser;
 use outlast_toolkit::{Stopwatch, files};
 
 use self::second_process::SecondProcess;
 use crate::suite::report::{Line, Report};
-use crate::suite::{Group, Outcome, SUITES, Suite, Tally, run_quick};
+use crate::suite::{Group, SUITES, Suite, Tally, run_quick};
 
 #[derive(clap::Args)]
-#[command(after_help = suite_list(&SUITES.iter().collect::<Vec<_>>()))]
+#[command(after_help = suite_list(SUITES))]
 pub(crate) struct Args {
     /// Runs these suites only, one after the other
     #[arg(long, value_name = "SUITE,..", value_delimiter = ',', value_parser = suite_names(), hide_possible_values = true)]
@@ -35,21 +34,19 @@ pub(crate) struct Args {
 }
 
 fn suite_names() -> PossibleValuesParser {
-    SUITES.iter().map(|suite| PossibleValue::new(suite.name)).collect::<Vec<_>>().into()
+    PossibleValuesParser::new(SUITES.iter().map(|suite| suite.name))
 }
 
-fn suite_list(suites: &[&Suite]) -> String {
-    suites.iter().fold("Suites:\n".to_string(), |mut text, suite| {
-        let note = if suite.group == Group::OnRequest { " (only when it is named)" } else { "" };
-        let _ = writeln!(text, "  {:<14} {}{note}", suite.name, suite.about);
-        text
-    })
+fn suite_list<'a>(suites: impl IntoIterator<Item = &'a Suite>) -> String {
+    let note = |suite: &Suite| if suite.group == Group::OnRequest { " (only when it is named)" } else { "" };
+    let rows = suites.into_iter().map(|suite| (suite.name, format!("{}{}", suite.about, note(suite))));
+    crate::listed("Suites", rows)
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     let suites = args.suites();
     if args.list {
-        print!("{}", suite_list(&suites));
+        print!("{}", suite_list(suites));
         return Ok(ExitCode::SUCCESS);
     }
     let total = Stopwatch::start();
@@ -107,7 +104,7 @@ fn without_results(names: &[&str], message: &str) -> Vec<Line> {
     let failure = message.lines().next().unwrap_or_default();
     let line = |name: &&str| Line {
         suite: (*name).to_string(),
-        outcome: Outcome::Ran(Tally::failure(failure)),
+        tally: Tally::failure(failure),
         time: std::time::Duration::ZERO,
         processor: None,
     };
@@ -137,25 +134,9 @@ mod tests {
 
     #[test]
     fn suites_run_in_the_order_of_the_table() {
-        let all = [
-            "fmt",
-            "tidy",
-            "deny",
-            "clippy",
-            "build",
-            "tests",
-            "browser",
-            "sim",
-            "canary",
-            "chaos",
-            "small-disks",
-            "doc-tests",
-            "docs",
-            "examples",
-            "fsync-errors",
-            "features",
-        ];
-        assert_eq!(plan("").unwrap(), all);
+        let all = "fmt tidy deny clippy build tests browser sim canary chaos small-disks doc-tests docs examples \
+            fsync-errors features";
+        assert_eq!(plan("").unwrap().join(" "), all);
         assert_eq!(plan("--only tidy,fmt").unwrap(), ["fmt", "tidy"]);
         assert_eq!(plan("--only=docs --only fmt").unwrap(), ["fmt", "docs"]);
         assert_eq!(plan("--only portable,fmt").unwrap(), ["fmt", "portable"]);

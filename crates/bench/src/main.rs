@@ -15,6 +15,7 @@ mod held;
 mod hello;
 mod instructions;
 mod lists;
+mod macros;
 #[path = "../../../bench/peers/measure/mod.rs"]
 mod measure;
 mod observe;
@@ -89,6 +90,11 @@ outlast-bench footprint
 Builds hello world on a SQLite file from nothing with Outlast, duroxide and durare; prints the seconds, the
 packages and the sizes of the programs. Fails if Outlast is not the best by each of them.
 
+outlast-bench macros
+
+Compiles every example with the compiler's clock; prints the share of the expansion of macros. Fails if it is
+more than 10 %.
+
 outlast-bench engine replay|warm-turns|typed-turns|join [--setup-only]
 
 Runs a hot path of the engine once, for a tool that counts instructions.
@@ -137,6 +143,7 @@ fn main() -> ExitCode {
         Some("check") => verdict(check::main(args)),
         Some("soak") => verdict(soak::main(args)),
         Some("footprint") => verdict(footprint::main(args)),
+        Some("macros") => verdict(macros::main(args)),
         Some("growth") => verdict(growth::main(args)),
         Some("recovery") => verdict(recovery::main(args)),
         Some("help" | "--help" | "-h") => {

@@ -13,7 +13,8 @@ pub(super) fn show(source: &str, sources: Sources<'_>) -> Result<String, String>
     let lines = between_marks(text, name).ok_or_else(|| {
         format!("`{path}` has no line `{MARK}{name}` that is followed by a line `{MARK}{END}`")
     })?;
-    let indent = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| indent(line)).min();
+    let indent = lines.iter().filter(|line| !line.trim().is_empty());
+    let indent = indent.map(|line| line.len() - line.trim_start().len()).min();
     let cut = |line: &str| line.get(indent.unwrap_or(0)..).unwrap_or_default().to_string();
     let lines: Vec<String> = lines.into_iter().map(cut).collect();
     Ok(format!("```rust\n{}\n```\n", lines.join("\n").trim_matches('\n')))
@@ -27,20 +28,10 @@ pub(crate) fn marked(text: &str) -> Vec<(usize, &str)> {
 }
 
 fn between_marks<'a>(text: &'a str, name: &str) -> Option<Vec<&'a str>> {
-    let mark = |line: &str| line.trim().strip_prefix(MARK).map(str::to_string);
-    let mut lines = text.lines().skip_while(|line| mark(line).as_deref() != Some(name)).skip(1);
-    let mut out = Vec::new();
-    loop {
-        let line = lines.next()?;
-        match mark(line) {
-            Some(_) => return Some(out),
-            None => out.push(line),
-        }
-    }
-}
-
-fn indent(line: &str) -> usize {
-    line.len() - line.trim_start().len()
+    let start = text.lines().position(|line| line.trim().strip_prefix(MARK) == Some(name))?;
+    let lines: Vec<&str> = text.lines().skip(start + 1).collect();
+    let end = lines.iter().position(|line| line.trim().starts_with(MARK))?;
+    Some(lines[..end].to_vec())
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 //!
 //! The reader of the source is small because the source is formatted: an item begins at a known indentation.
 
-use std::fmt::Write as _;
-
 use super::Sources;
 
 /// Where the contract is.
@@ -32,31 +30,26 @@ pub(super) fn show_methods(name: &str, sources: Sources<'_>) -> Result<String, S
     if methods.is_empty() {
         return Err(format!("{FOLDER} has no trait `{name}`"));
     }
-    let mut out = String::from("| method | | purpose |\n|---|---|---|\n");
-    for Method { name, has_default, doc } in methods {
+    let rows = methods.into_iter().map(|Method { name, has_default, doc }| {
         let kind = if has_default { "default" } else { "**required**" };
-        let _ = writeln!(out, "| `{name}` | {kind} | {} |", first_sentence(&doc));
-    }
-    Ok(out)
+        format!("| `{name}` | {kind} | {} |\n", first_sentence(&doc))
+    });
+    Ok("| method | | purpose |\n|---|---|---|\n".to_string() + &rows.collect::<String>())
 }
 
 pub(super) fn show_fields(name: &str, sources: Sources<'_>) -> Result<String, String> {
-    let (keyword, members) = types(sources)
-        .into_iter()
-        .find(|(_, ty, _)| ty == name)
-        .map(|(keyword, _, members)| (keyword, members))
-        .ok_or_else(|| format!("{FOLDER} has no type `{name}` with public fields or variants"))?;
-    let mut out = match keyword {
-        "struct" => String::from("| field | type | meaning |\n|---|---|---|\n"),
-        _ => String::from("| variant | meaning |\n|---|---|\n"),
+    let found = types(sources).into_iter().find(|(_, ty, _)| ty == name);
+    let (keyword, _, members) =
+        found.ok_or_else(|| format!("{FOLDER} has no type `{name}` with public fields or variants"))?;
+    let head = match keyword {
+        "struct" => "| field | type | meaning |\n|---|---|---|\n",
+        _ => "| variant | meaning |\n|---|---|\n",
     };
-    for Member { name, ty, doc } in members {
-        let _ = match ty.is_empty() {
-            true => writeln!(out, "| `{name}` | {doc} |"),
-            false => writeln!(out, "| `{name}` | `{ty}` | {doc} |"),
-        };
-    }
-    Ok(out)
+    let rows = members.into_iter().map(|Member { name, ty, doc }| match ty.is_empty() {
+        true => format!("| `{name}` | {doc} |\n"),
+        false => format!("| `{name}` | `{ty}` | {doc} |\n"),
+    });
+    Ok(head.to_string() + &rows.collect::<String>())
 }
 
 /// The types of the contract that have public fields or variants.
@@ -149,17 +142,14 @@ fn joined(doc: &[&str]) -> String {
 
 /// ``[`A::b`](crate::A::b)`` and ``[`A::b`]`` become `` `A::b` ``.
 fn without_links(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("[`") {
-        let Some((name, behind)) = after.split_once("`]") else { break };
-        out = out + before + "`" + name + "`";
-        rest = match behind.strip_prefix('(').and_then(|target| target.split_once(')')) {
-            Some((_, behind)) => behind,
-            None => behind,
-        };
+    let mut parts = text.split("[`");
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let (name, rest) = part.split_once("`]").unwrap_or((part, ""));
+        let target = rest.strip_prefix('(').and_then(|target| target.split_once(')'));
+        out = out + "`" + name + "`" + target.map_or(rest, |(_, behind)| behind);
     }
-    out + rest
+    out
 }
 
 fn first_sentence(text: &str) -> &str {

@@ -1,17 +1,20 @@
 //! Checks licences, sources and duplicate versions of the dependencies against deny.toml.
 //!
-//! These checks need `cargo metadata` only and run everywhere. [`advisories`] runs `cargo deny` where it is available.
-
-mod advisories;
+//! These checks need `cargo metadata` only and run everywhere. [`advisories()`] runs `cargo deny` where it is available.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
 
-use cargo_metadata::{CargoOpt, MetadataCommand};
-use outlast_toolkit::{files, process};
+use cargo_metadata::{CargoOpt, MetadataCommand, Package};
+use outlast_toolkit::{files, installed, process};
 use serde::Deserialize;
 use spdx::{Expression, ParseMode};
 
-use super::{Outcome, Tally};
+use super::Tally;
+
+const DATABASE: &str = "https://github.com/rustsec/advisory-db";
+const VERSION: &str = "^0.20";
 
 /// The settings of deny.toml that are checked here.
 #[derive(Deserialize)]
@@ -38,17 +41,7 @@ struct Skip {
     version: String,
 }
 
-/// A package of the lock file.
-#[derive(Debug, Clone)]
-struct Package {
-    name: String,
-    version: String,
-    licence: String,
-    /// `None` for the packages of this workspace.
-    source: Option<String>,
-}
-
-pub(super) fn run() -> Result<Outcome, String> {
+pub(super) fn run() -> Result<Tally, String> {
     let text = files::read(&process::root().join("deny.toml"))?;
     let config: Config = toml::from_str(&text).map_err(|error| format!("deny.toml: {error}"))?;
     let packages = packages()?;
@@ -62,8 +55,8 @@ pub(super) fn run() -> Result<Outcome, String> {
         findings.iter().for_each(|finding| println!("  {finding}"));
         tally.check(format!("{check}: {}", findings.join("; ")), findings.is_empty());
     }
-    advisories::check(&mut tally)?;
-    Ok(Outcome::Ran(tally))
+    advisories(&mut tally)?;
+    Ok(tally)
 }
 
 /// The packages that any feature uses on any platform.
@@ -72,21 +65,16 @@ fn packages() -> Result<Vec<Package>, String> {
     command.manifest_path(process::root().join("Cargo.toml"));
     command.features(CargoOpt::AllFeatures).other_options(["--locked".to_string()]);
     let metadata = command.exec().map_err(|error| format!("`cargo metadata` failed: {error}"))?;
-    let packages = metadata.packages.into_iter().map(|package| Package {
-        name: package.name.to_string(),
-        version: package.version.to_string(),
-        licence: package.license.unwrap_or_default(),
-        source: package.source.map(|source| source.repr),
-    });
-    Ok(packages.collect())
+    Ok(metadata.packages)
 }
 
 fn licences(config: &Config, packages: &[Package]) -> Vec<String> {
-    let refused = packages.iter().filter(|package| !is_allowed(&package.licence, &config.licenses.allow));
+    let licence = |package: &Package| package.license.clone().unwrap_or_default();
+    let refused = packages.iter().filter(|package| !is_allowed(&licence(package), &config.licenses.allow));
     refused
         .map(|package| {
-            let licence = if package.licence.is_empty() { "no licence" } else { &package.licence };
-            format!("{} {} has {licence}, which deny.toml does not allow", package.name, package.version)
+            let (name, version, licence) = (&package.name, &package.version, licence(package));
+            format!("{name} {version} has the licence `{licence}`, which deny.toml does not allow")
         })
         .collect()
 }
@@ -104,18 +92,18 @@ const REGISTRY: [&str; 2] =
     ["registry+https://github.com/rust-lang/crates.io-index", "sparse+https://index.crates.io/"];
 
 fn sources(packages: &[Package]) -> Vec<String> {
-    let other = packages.iter().filter_map(|package| {
-        let source = package.source.as_deref().filter(|source| !REGISTRY.contains(source))?;
-        Some(format!("{} {} comes from {source}, not from the registry", package.name, package.version))
+    let other = packages.iter().filter_map(|Package { name, version, source, .. }| {
+        let source = source.as_ref().filter(|source| !REGISTRY.contains(&source.repr.as_str()))?;
+        Some(format!("{name} {version} comes from {source}, not from the registry"))
     });
     other.collect()
 }
 
 /// Crates with two versions that deny.toml does not skip, and skipped versions that are not in use.
 fn duplicates(config: &Config, packages: &[Package]) -> Vec<String> {
-    let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut versions: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for package in packages {
-        versions.entry(&package.name).or_default().push(&package.version);
+        versions.entry(&package.name).or_default().push(package.version.to_string());
     }
     versions.retain(|_, found| found.len() > 1);
     let skip = &config.bans.skip;
@@ -123,7 +111,7 @@ fn duplicates(config: &Config, packages: &[Package]) -> Vec<String> {
         skip.iter().any(|skip| skip.name == name && is_within(version, &skip.version))
     };
     let duplicates = versions.iter().filter_map(|(name, found)| {
-        let counted: Vec<&&str> = found.iter().filter(|version| !is_skipped(name, version)).collect();
+        let counted: Vec<&String> = found.iter().filter(|version| !is_skipped(name, version)).collect();
         (counted.len() > 1).then(|| format!("{name} has the versions {counted:?}: unite them, or skip one"))
     });
     let unused = skip.iter().filter(|Skip { name, version }| {
@@ -139,29 +127,84 @@ fn is_within(version: &str, numbers: &str) -> bool {
     version.strip_prefix(numbers).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
+/// Runs `cargo deny check`, which looks up known vulnerabilities in the database of the RustSec project.
+///
+/// Building `cargo deny` takes minutes. CI installs it into the target folder if the database can be reached. Elsewhere a
+/// missing `cargo deny` is a skip, and the summary shows the command to run.
+fn advisories(tally: &mut Tally) -> Result<(), String> {
+    let is_reachable = is_database_reachable();
+    let mut program = find();
+    if program.is_none() && is_reachable && crate::test::is_ci() {
+        let mut install =
+            process::cargo(&["install", "cargo-deny", "--locked", "--version", VERSION, "--root"]);
+        install.arg(folder());
+        process::stream(install, |_| {})?;
+        program = find();
+    }
+    let command = format!(
+        "run `cargo install cargo-deny --locked --version {VERSION}` and `cargo deny check advisories` on a machine with access"
+    );
+    match (is_reachable, &program) {
+        (true, Some(_)) => {}
+        (true, None) if crate::test::is_ci() => {
+            tally.lack(format!("advisories: cargo-deny could not be installed: {command}"));
+        }
+        (true, None) => tally.skip(1, &format!("advisories: cargo-deny is not installed: {command}")),
+        (false, _) => tally.skip(1, &format!("advisories: {DATABASE} cannot be reached: {command}")),
+    }
+    if let Some(program) = program {
+        let mut call = Command::new(program);
+        call.args(["check", "licenses", "sources", "bans"]).args(is_reachable.then_some("advisories"));
+        call.current_dir(process::root());
+        tally.check("cargo deny check", process::stream(call, |_| {})?.success());
+    }
+    Ok(())
+}
+
+fn folder() -> PathBuf {
+    process::target().join("tools")
+}
+
+/// The program in PATH, or the program that an earlier run installed.
+fn find() -> Option<PathBuf> {
+    let works = |program: &PathBuf| installed::succeeds(&program.to_string_lossy(), &["--version"]);
+    [PathBuf::from("cargo-deny"), folder().join("bin/cargo-deny")].into_iter().find(works)
+}
+
+/// Asks the database's server for its newest commit. A network that drops packets must not block the suite.
+fn is_database_reachable() -> bool {
+    let mut call = Command::new("timeout");
+    call.args(["20", "git", "ls-remote", "--exit-code", DATABASE, "HEAD"]).env("GIT_TERMINAL_PROMPT", "0");
+    process::succeeds(&mut call)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn package(name: &str, version: &str, licence: &str, source: Option<&str>) -> Package {
-        let [name, version, licence] = [name, version, licence].map(str::to_string);
-        Package { name, version, licence, source: source.map(str::to_string) }
+    fn package(name: &str, version: &str, licence: Option<&str>, source: Option<&str>) -> Package {
+        let mut package = crate::metadata::sample(name, &[]);
+        package.version = version.parse().unwrap();
+        package.license = licence.map(str::to_string);
+        package.source = source.map(|source| serde_json::from_value(source.into()).unwrap());
+        package
     }
 
     fn config() -> Config {
-        let text = "[licenses]\nallow = [\"MIT\"]\n[bans]\nskip = [{ name = \"old\", version = \"0.2\", reason = \"x\" }]";
+        let text = "[licenses]\nallow = [\"MIT\"]\n[bans]\nskip = [{ name = \"outlast-old\", version = \"0.2\", reason = \"x\" }]";
         toml::from_str(text).unwrap()
     }
 
     #[test]
     fn wrong_licences_and_sources_are_reported() {
-        let good =
-            [package("a", "1.0.0", "MIT OR GPL-3.0", Some(REGISTRY[0])), package("us", "1.0.0", "MIT", None)];
-        assert_eq!(licences(&config(), &good), [""; 0]);
-        assert_eq!(sources(&good), [""; 0]);
+        let good = [
+            package("a", "1.0.0", Some("MIT OR GPL-3.0"), Some(REGISTRY[0])),
+            package("us", "1.0.0", Some("MIT"), None),
+        ];
+        assert_eq!((licences(&config(), &good), sources(&good)), (vec![], vec![]));
         let bad = [
-            package("a", "1.0.0", "GPL-3.0", Some("git+https://example.org/a")),
-            package("b", "1.0.0", "", None),
+            package("a", "1.0.0", Some("GPL-3.0"), Some("git+https://example.org/a")),
+            package("b", "1.0.0", None, None),
         ];
         assert_eq!(licences(&config(), &bad).len(), 2);
         assert!(sources(&bad)[0].contains("git+https://example.org/a"), "{:?}", sources(&bad));
@@ -170,41 +213,25 @@ mod tests {
     #[test]
     fn licence_expressions_are_evaluated() {
         let allowed = ["MIT", "Apache-2.0", "Unicode-3.0"].map(str::to_string);
-        for (expression, expected) in [
-            ("MIT", true),
-            ("MIT/GPL-3.0", true),
-            ("GPL-3.0", false),
-            ("GPL-3.0 OR Apache-2.0", true),
-            ("MIT AND GPL-3.0", false),
-            ("(MIT OR GPL-3.0) AND Unicode-3.0", true),
-            ("MIT OR GPL-3.0 AND LGPL-2.1", true),
-            ("(MIT OR GPL-3.0) AND LGPL-2.1", false),
-            ("Apache-2.0 WITH LLVM-exception", false),
-            ("Apache-2.0 WITH LLVM-exception OR MIT", true),
-            ("", false),
-            ("MIT OR", false),
-            ("(MIT", false),
-            ("MIT GPL-3.0", false),
-        ] {
-            assert_eq!(is_allowed(expression, &allowed), expected, "{expression}");
-        }
+        let yes = "MIT, MIT/GPL-3.0, (MIT OR GPL-3.0) AND Unicode-3.0, Apache-2.0 WITH LLVM-exception OR MIT";
+        let no = "GPL-3.0, MIT AND GPL-3.0, Apache-2.0 WITH LLVM-exception, , MIT OR, (MIT, MIT GPL-3.0";
+        let evaluated =
+            |list: &str| list.split(", ").map(|licence| is_allowed(licence, &allowed)).collect::<Vec<_>>();
+        assert_eq!((evaluated(yes), evaluated(no)), (vec![true; 4], vec![false; 7]));
     }
 
     #[test]
     fn two_versions_need_a_skip_and_a_skip_needs_two_versions() {
-        let of = |name: &str, versions: &[&str]| {
-            versions.iter().map(|version| package(name, version, "MIT", None)).collect::<Vec<_>>()
+        let found = |packages: &[(&str, &str)]| {
+            let packages: Vec<Package> =
+                packages.iter().map(|(name, version)| package(name, version, None, None)).collect();
+            duplicates(&config(), &packages)
         };
-        let skipped = of("old", &["0.2.7", "0.3.1"]);
-        assert_eq!(duplicates(&config(), &skipped), [""; 0]);
-        let third = [skipped.clone(), of("old", &["1.0.0"])].concat();
-        assert!(duplicates(&config(), &third)[0].starts_with("old has the versions"));
-        let other = [skipped, of("new", &["1.0.0", "2.0.0"])].concat();
-        assert!(duplicates(&config(), &other)[0].contains("new"));
-        assert_eq!(
-            duplicates(&config(), &of("old", &["0.2.7"])),
-            ["old 0.2 is skipped, but it is no duplicate"]
-        );
+        let (old, older) = (("old", "0.3.1"), ("old", "0.2.7"));
+        assert_eq!(found(&[old, older]), [""; 0]);
+        assert!(found(&[old, older, ("old", "1.0.0")])[0].starts_with("outlast-old has the versions"));
+        assert!(found(&[old, older, ("new", "1.0.0"), ("new", "2.0.0")])[0].contains("outlast-new"));
+        assert_eq!(found(&[older]), ["outlast-old 0.2 is skipped, but it is no duplicate"]);
         assert!(!is_within("0.21.0", "0.2"));
     }
 }

@@ -7,21 +7,21 @@ use std::collections::BTreeSet;
 
 use outlast_toolkit::process;
 
-use super::{Outcome, Tally};
+use super::Tally;
 use crate::metadata::{self, Package};
 
 const FACADE: &str = "outlast";
 /// The packages of the programs that the suites `build` and `sim` build alone.
 const BUILT_ALONE: [&str; 2] = ["outlast-chaos", "outlast-sim"];
 
-pub(super) fn run() -> Result<Outcome, String> {
+pub(super) fn run() -> Result<Tally, String> {
     let mut tally = Tally::default();
     for combination in combinations(&metadata::load()?)? {
         let command = process::cargo(&combination);
         let name = process::display(&command);
         tally.check(name, process::stream(command, |_| {})?.success());
     }
-    Ok(Outcome::Ran(tally))
+    Ok(tally)
 }
 
 fn combinations(packages: &[Package]) -> Result<Vec<Vec<String>>, String> {
@@ -30,9 +30,11 @@ fn combinations(packages: &[Package]) -> Result<Vec<Vec<String>>, String> {
         .find(|package| package.name == FACADE)
         .ok_or_else(|| format!("the workspace has no package `{FACADE}`"))?;
     let mut all = vec![check(FACADE, &["--no-default-features"])];
-    all.extend(facade.features.iter().map(|f| check(FACADE, &["--no-default-features", "--features", f])));
+    all.extend(facade.features.keys().map(|f| check(FACADE, &["--no-default-features", "--features", f])));
     all.push(check(FACADE, &["--all-features"]));
-    let libraries = packages.iter().filter(|package| package.is_library && package.name != FACADE);
+    let is_library =
+        |package: &&Package| package.targets.iter().any(|target| target.is_lib() || target.is_proc_macro());
+    let libraries = packages.iter().filter(is_library).filter(|package| package.name != FACADE);
     let libraries = libraries.filter(|package| !BUILT_ALONE.contains(&package.name.as_str()));
     all.extend(libraries.map(|library| check(&library.name, &["--no-default-features"])));
     all.extend(packages.iter().flat_map(examples));
@@ -41,7 +43,8 @@ fn combinations(packages: &[Package]) -> Result<Vec<Vec<String>>, String> {
 
 /// One call for each set of required features. Cargo skips examples that need other features.
 fn examples(package: &Package) -> Vec<Vec<String>> {
-    let sets: BTreeSet<String> = package.examples.iter().map(|features| features.join(",")).collect();
+    let examples = package.targets.iter().filter(|target| target.is_example());
+    let sets: BTreeSet<String> = examples.map(|target| target.required_features.join(",")).collect();
     let calls = sets.iter().map(|set| match set.is_empty() {
         true => check(&package.name, &["--examples"]),
         false => check(&package.name, &["--examples", "--features", set]),
@@ -56,22 +59,29 @@ fn check(package: &str, args: &[&str]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
-    fn package(name: &str, is_library: bool, features: &[&str]) -> Package {
-        let features = features.iter().map(ToString::to_string).collect();
-        Package { name: name.to_string(), is_library, features, ..Package::default() }
+    fn package(folder: &str, features: &[&str], targets: &[(&str, &[&str])]) -> Package {
+        let mut package = metadata::sample(folder, &[]);
+        package.features = features.iter().map(|feature| (feature.to_string(), Vec::new())).collect();
+        let target = |(kind, required): &(&str, &[&str])| {
+            serde_json::from_value(
+                json!({"name": "x", "kind": [kind], "src_path": "x.rs", "required-features": required}),
+            )
+        };
+        package.targets = targets.iter().map(|row| target(row).unwrap()).collect();
+        package
     }
 
     #[test]
     fn each_feature_of_the_facade_and_each_library_is_checked_alone() {
-        let mut facade = package("outlast", true, &["default", "sqlite"]);
-        facade.examples = vec![vec![], vec!["sqlite".to_string()], vec![]];
+        let examples = [("lib", &[][..]), ("example", &[]), ("example", &["sqlite"]), ("example", &[])];
         let packages = [
-            facade,
-            package("outlast-macros", true, &[]),
-            package("outlast-model", true, &["extra"]),
-            package("outlast-sim", true, &[]),
-            package("xtask", false, &[]),
+            package("outlast", &["default", "sqlite"], &examples),
+            package("macros", &[], &[("proc-macro", &[])]),
+            package("model", &["extra"], &[("lib", &[])]),
+            package("sim", &[], &[("lib", &[])]),
+            package("cli", &[], &[("bin", &[])]),
         ];
         let calls: Vec<String> = combinations(&packages).unwrap().iter().map(|call| call.join(" ")).collect();
         let expected = [
@@ -85,10 +95,6 @@ mod tests {
             "check -p outlast --examples --features sqlite",
         ];
         assert_eq!(calls, expected);
-    }
-
-    #[test]
-    fn a_workspace_without_the_facade_is_an_error() {
-        assert!(combinations(&[package("xtask", false, &[])]).unwrap_err().contains("no package `outlast`"));
+        assert!(combinations(&packages[1..]).unwrap_err().contains("no package `outlast`"));
     }
 }

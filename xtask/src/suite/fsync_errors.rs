@@ -1,24 +1,23 @@
 //! Runs the example `fsync_errors` of the SQLite store while `strace` makes every seventh sync fail.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use outlast_toolkit::{files, installed, process};
 
+use super::Tally;
 use super::programs::{self, Program};
-use super::{Outcome, Tally};
 
 /// The fifth sync of each thread fails, and every seventh sync after it.
 const WHEN: &str = "5+7";
 
-pub(super) fn run() -> Result<Outcome, String> {
+pub(super) fn run() -> Result<Tally, String> {
     let again = "`cargo xtask test --only fsync-errors`";
     if let Err(reason) = installed::find("strace", again) {
-        return Ok(Outcome::Lacking(reason));
+        return Ok(Tally::lacking(reason));
     }
     if !installed::succeeds("strace", &["-f", "-o", "/dev/null", "true"]) {
-        return Ok(Outcome::Skipped(format!(
+        return Ok(Tally::skipped(&format!(
             "strace may not trace here: run `strace true` to see why (a container needs `--cap-add SYS_PTRACE`), \
              then {again}"
         )));
@@ -26,18 +25,19 @@ pub(super) fn run() -> Result<Outcome, String> {
     let mut examples = programs::examples()?.into_iter();
     let example = examples.find(|example| example.name == "fsync_errors");
     let example = example.ok_or("the workspace has no example `fsync_errors`")?;
-    let folder = Folder::create()?;
+    let folder = tempfile::tempdir().map_err(|error| format!("a folder for the store: {error}"))?;
+    let folder = folder.path();
     let mut tally = Tally::default();
     // The first run creates the store, because the creation of a store cannot survive a failed sync.
-    check(&mut tally, example.command(), &folder.0, &[])?;
-    let log = folder.0.join("strace.log");
-    let summary = check(&mut tally, strace(&log, &example), &folder.0, &["--expect-failures"])?;
+    check(&mut tally, example.command(), folder, &[])?;
+    let log = folder.join("strace.log");
+    let summary = check(&mut tally, strace(&log, &example), folder, &["--expect-failures"])?;
     let (failed_syncs, failed_calls) = (failed_syncs(&files::read(&log)?), number(&summary, "failed"));
     // Each call syncs the write-ahead log once, and no other code syncs it.
     let name = format!("{failed_syncs} syncs failed, but {failed_calls:?} calls reported an error");
     tally.check(name, failed_syncs > 0 && failed_calls == Some(failed_syncs));
-    check(&mut tally, strace(&log, &example), &folder.0, &["--expect-failures", "--small-log"])?;
-    Ok(Outcome::Ran(tally))
+    check(&mut tally, strace(&log, &example), folder, &["--expect-failures", "--small-log"])?;
+    Ok(tally)
 }
 
 /// Runs the example and returns its last line.
@@ -71,36 +71,16 @@ fn number(summary: &str, name: &str) -> Option<usize> {
     summary.split(' ').find_map(|part| part.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
 
-/// The folder of the store. It is removed when the value is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn create() -> Result<Self, String> {
-        let path = std::env::temp_dir().join(format!("outlast-fsync-errors-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn failed_syncs_of_the_log_are_counted_up_to_the_end_of_the_calls() {
-        let log = "7 fsync(4</t/store.db-wal>) = 0
-7 fsync(4</t/store.db-wal>) = -1 EIO (Input/output error) (INJECTED)
-7 fsync(3</t/store.db>) = -1 EIO (Input/output error) (INJECTED)
-7 fsync(4</t/store.db-wal>) = -1 EIO (Input/output error) (INJECTED)
-6 fsync(9</t/calls-end>) = 0
-7 fsync(4</t/store.db-wal>) = -1 EIO (Input/output error) (INJECTED)";
-        assert_eq!(failed_syncs(log), 2);
+        let failed = "7 fsync(4</t/store.db-wal>) = -1 EIO (Input/output error) (INJECTED)";
+        let other = "7 fsync(4</t/store.db-wal>) = 0\n7 fsync(3</t/store.db>) = -1 EIO (INJECTED)";
+        let log = format!("{other}\n{failed}\n{failed}\n6 fsync(9</t/calls-end>) = 0\n{failed}");
+        assert_eq!(failed_syncs(&log), 2);
     }
 
     #[test]

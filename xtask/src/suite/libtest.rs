@@ -3,8 +3,9 @@
 use outlast_toolkit::postgres::{Cluster, Options};
 use outlast_toolkit::process;
 
+use super::Tally;
 use super::programs::{self, Program};
-use super::{Outcome, Tally};
+use super::tally::Said;
 
 /// A module with this name holds tests that only root can run: they mount a file system.
 const NEEDS_ROOT: &str = "needs_root::";
@@ -20,7 +21,7 @@ const CANARY: &str = "canary::";
 const THREADS: [&str; 2] = ["--test-threads", "8"];
 
 /// All tests except those of the suites `browser`, `canary` and `small-disks`.
-pub(super) fn tests() -> Result<Outcome, String> {
+pub(super) fn tests() -> Result<Tally, String> {
     let others = ["--skip", NEEDS_ROOT, "--skip", NEEDS_BROWSER, "--skip", CANARY];
     with_postgres(&[&THREADS[..], &others].concat())
 }
@@ -32,30 +33,23 @@ pub(super) fn browser_tests() -> Result<Tally, String> {
 
 /// Payloads, passwords and URLs stay out of logs: the tests put a marker into each of them, log at TRACE, and search the
 /// log for the marker. They run alone because other tests would write to the same log.
-pub(super) fn canary() -> Result<Outcome, String> {
+pub(super) fn canary() -> Result<Tally, String> {
     with_postgres(&[CANARY])
 }
 
 /// Tests that mount a small file system.
-pub(super) fn root_tests() -> Result<Outcome, String> {
+pub(super) fn root_tests() -> Result<Tally, String> {
     if !process::is_root() {
-        return Ok(Outcome::Skipped(
-            "mounting a small disk needs root: run `sudo -E cargo xtask test --only small-disks`".to_string(),
-        ));
+        let reason = "mounting a small disk needs root: run `sudo -E cargo xtask test --only small-disks`";
+        return Ok(Tally::skipped(reason));
     }
-    Ok(Outcome::Ran(run_all(&programs::tests()?, &[NEEDS_ROOT], None)))
+    Ok(run_all(&programs::tests()?, &[NEEDS_ROOT], None))
 }
 
 /// The tests of the published packages that need no server, no small disk and no killed process.
-pub(super) fn portable() -> Result<Outcome, String> {
-    let mut args = vec!["test", "--no-run", "--all-features", "--lib", "--bins", "--tests"];
-    args.extend(PORTABLE.iter().flat_map(|package| ["-p", package]));
-    let programs: Vec<Program> = programs::build(&args)?.into_iter().filter(Program::is_test).collect();
-    Ok(Outcome::Ran(run_all(
-        &programs,
-        &["--skip", NEEDS_ROOT, "--skip", NEEDS_POSTGRES, "--skip", NEEDS_BROWSER],
-        None,
-    )))
+pub(super) fn portable() -> Result<Tally, String> {
+    let skips = ["--skip", NEEDS_ROOT, "--skip", NEEDS_POSTGRES, "--skip", NEEDS_BROWSER];
+    Ok(run_all(&programs::tests_of(PORTABLE)?, &skips, None))
 }
 
 /// Packages whose tests need Rust and a C compiler only.
@@ -74,15 +68,13 @@ const PORTABLE: &[&str] = &[
     "outlast-cli",
 ];
 
-pub(super) fn doc_tests() -> Result<Outcome, String> {
-    let mut output = Output::default();
+pub(super) fn doc_tests() -> Result<Tally, String> {
     let command = process::cargo(&["test", "--no-fail-fast", "--workspace", "--all-features", "--doc"]);
-    let status = process::stream(command, |line| output.line(line))?;
-    Ok(Outcome::Ran(output.finish("--doc", status.success())))
+    Tally::of(command, "--doc", read)
 }
 
 /// Runs tests with a private server. Without a server, the tests that need one are left out, and the summary says so.
-fn with_postgres(args: &[&str]) -> Result<Outcome, String> {
+fn with_postgres(args: &[&str]) -> Result<Tally, String> {
     let programs = programs::tests()?;
     let tally = match Cluster::start(&Options::default()) {
         Ok(cluster) => run_all(&programs, args, Some(&cluster)),
@@ -95,7 +87,7 @@ fn with_postgres(args: &[&str]) -> Result<Outcome, String> {
             tally
         }
     };
-    Ok(Outcome::Ran(tally))
+    Ok(tally)
 }
 
 fn without_postgres<'a>(programs: Vec<Program>, args: &[&'a str]) -> (Vec<Program>, Vec<&'a str>) {
@@ -106,7 +98,7 @@ fn without_postgres<'a>(programs: Vec<Program>, args: &[&'a str]) -> (Vec<Progra
 /// Runs the programs. A suite that selects no test by mistake would always pass, so it fails.
 fn run_all(programs: &[Program], args: &[&str], server: Option<&Cluster>) -> Tally {
     let mut tally = run_each(programs, args, server);
-    if tally.passed + tally.failed == 0 {
+    if tally.passed == 0 && tally.failures.is_empty() {
         tally.fail("no test was run");
     }
     tally
@@ -123,70 +115,31 @@ pub(super) fn run_each<'a>(
         println!("\n--- {}", program.selector);
         let mut command = program.command();
         command.args(args).envs(server.iter().flat_map(|server| server.variables()));
-        let mut output = Output::default();
-        total.add(match process::stream(command, |line| output.line(line)) {
-            Ok(status) => output.finish(&program.selector, status.success()),
-            Err(error) => Tally::failure(format!("{}: {error}", program.selector)),
-        });
+        let mut tally = Tally::of(command, "the program", read).unwrap_or_else(Tally::failure);
+        tally.failures.iter_mut().for_each(|name| *name = format!("{}: {name}", program.selector));
+        total.add(tally);
     }
     total
 }
 
-/// Reads the output of a test program, line by line.
-#[derive(Default)]
-struct Output {
-    tally: Tally,
-    failures: Vec<String>,
-    has_result: bool,
-}
-
-impl Output {
-    fn line(&mut self, line: &str) {
-        if let Some(result) = line.strip_prefix("test result: ") {
-            self.has_result = true;
-            self.result(result);
-        } else if let Some(name) =
-            line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
-        {
-            self.failures.push(name.to_string());
-        }
-    }
-
-    /// `ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s`
-    fn result(&mut self, result: &str) {
-        let counts = result.split_once(". ").map_or(result, |(_, counts)| counts);
-        for part in counts.split("; ") {
-            match part.split_once(' ').map(|(count, kind)| (count.parse().unwrap_or(0), kind)) {
-                Some((count, "passed")) => self.tally.passed += count,
-                Some((count, "failed")) => self.tally.failed += count,
-                Some((count, "ignored")) => self.tally.skip(count, "ignored in source"),
-                _ => {}
-            }
-        }
-    }
-
-    fn finish(mut self, selector: &str, success: bool) -> Tally {
-        if !self.has_result {
-            // The program ended before it counted its failures.
-            self.tally.failed += self.failures.len() as u64;
-        }
-        self.tally.failures.extend(self.failures.iter().map(|name| format!("{selector}: {name}")));
-        if !self.has_result || (!success && self.tally.failed == 0) {
-            self.tally.fail(format!("{selector}: ended without a result, see its output"));
-        }
-        self.tally
-    }
+/// Reads a line of a test program. Its last line is
+/// `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s`.
+fn read(line: &str) -> Option<Said> {
+    let rest = line.strip_prefix("test ")?;
+    let Some((_, counts)) = rest.strip_prefix("result: ").and_then(|result| result.split_once(". ")) else {
+        return rest.strip_suffix(" ... FAILED").map(|name| Said::Failed(name.to_string()));
+    };
+    let count = |kind: &str| {
+        let mut parts = counts.split("; ").filter_map(|part| part.split_once(' '));
+        parts.find(|(_, found)| *found == kind).and_then(|(count, _)| count.parse().ok()).unwrap_or(0)
+    };
+    Some(Said::Ended { passed: count("passed"), runs: 0, ignored: count("ignored") })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn read(output: &str, success: bool) -> Tally {
-        let mut parser = Output::default();
-        output.lines().for_each(|line| parser.line(line));
-        parser.finish("-p a --test it", success)
-    }
+    use crate::suite::tally::counted;
 
     #[test]
     fn tests_that_need_postgres_are_left_out_without_a_server() {
@@ -200,44 +153,14 @@ mod tests {
 
     #[test]
     fn counts_and_names_of_failed_tests_are_read() {
-        let tally = read(
-            "running 3 tests
-test codec::reads ... FAILED
-test a ... ok
-test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.00s",
-            false,
-        );
-        assert_eq!((tally.passed, tally.failed), (2, 1));
-        assert_eq!(tally.failures, ["-p a --test it: codec::reads"]);
-        assert_eq!(tally.skipped.into_iter().collect::<Vec<_>>(), [("ignored in source".to_string(), 1)]);
-    }
-
-    #[test]
-    fn results_of_several_programs_add_up() {
-        let doc =
+        let text = "running 3 tests\ntest codec::reads ... FAILED\ntest a ... ok\n\
+            test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.00s";
+        let tally = counted(text, false, read);
+        assert_eq!((tally.counts(), tally.skipped["ignored in source"]), ((2, 1, 1), 1));
+        assert_eq!(tally.failures, ["codec::reads"]);
+        let two =
             "test result: ok. 2 passed; 0 failed; 0 ignored\ntest result: ok. 3 passed; 0 failed; 0 ignored";
-        assert_eq!(read(doc, true).passed, 5);
-    }
-
-    #[test]
-    fn a_program_that_ends_without_a_result_is_a_failure() {
-        let tally = read("running 9 tests\ntest first ... FAILED", false);
-        assert_eq!((tally.passed, tally.failed), (0, 2));
-        assert_eq!(tally.failures[0], "-p a --test it: first");
-        assert!(tally.failures[1].contains("ended without a result"), "{tally:?}");
-        assert_eq!(read("", true).failed, 1, "no output is no success");
-        assert_eq!(read("test result: ok. 4 passed; 0 failed; 0 ignored", false).failed, 1);
-    }
-
-    #[test]
-    fn the_tests_of_a_package_are_built_and_counted() {
-        // Together with xtask, the package has the dependencies that `cargo xtask` has built.
-        let args = ["test", "--no-run", "-p", "outlast-toolkit", "-p", "xtask", "--lib"];
-        let built = programs::build(&args).unwrap();
-        let selectors: Vec<&str> = built.iter().map(|program| program.selector.as_str()).collect();
-        assert_eq!(selectors, ["-p outlast-toolkit --lib"]);
-        let tally = run_all(&built, &["page::"], None);
-        assert_eq!((tally.passed, tally.failed), (3, 0));
+        assert_eq!(counted(two, true, read).passed, 5, "results of several programs add up");
     }
 
     #[test]
@@ -245,7 +168,7 @@ test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 7 filtered out; 
         let script = "echo 'test a ... ok'; echo 'test result: ok. 1 passed; 0 failed; 0 ignored'";
         let programs = [Program::sample("sh", "-p a --lib"), Program::sample("sh", "-p b --lib")];
         let tally = run_all(&programs, &["-c", script], None);
-        assert_eq!((tally.passed, tally.failed), (2, 0));
+        assert_eq!(tally.counts(), (2, 0, 0));
         let none = run_all(&programs, &["-c", "echo 'test result: ok. 0 passed; 0 failed; 0 ignored'"], None);
         assert_eq!(none, Tally::failure("no test was run"));
         let missing = run_all(&[Program::sample("no-such-program", "-p c --lib")], &[], None);

@@ -3,14 +3,14 @@
 //! Another selection of packages or features would compile most of the dependencies again.
 
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use cargo_metadata::{Artifact, Message};
 use outlast_toolkit::process;
 
-use super::{Outcome, Tally};
+use super::Tally;
 
 /// An executable file that cargo built.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub(super) struct Program {
 const WORKSPACE: [&str; 2] = ["--workspace", "--all-features"];
 
 /// The suite `build`: builds all programs that the other suites run, before the two groups of suites start.
-pub(super) fn run() -> Result<Outcome, String> {
+pub(super) fn run() -> Result<Tally, String> {
     let mut tally = Tally::default();
     // The build of the tests replaces the file of this program, and tests run it.
     chaos()?;
@@ -36,12 +36,19 @@ pub(super) fn run() -> Result<Outcome, String> {
         println!("{} program(s)", programs.len());
         tally.check("cargo built no program", !programs.is_empty());
     }
-    Ok(Outcome::Ran(tally))
+    Ok(tally)
 }
 
 /// The unit tests and integration tests. The first call builds them.
 pub(super) fn tests() -> Result<Vec<Program>, String> {
     Ok(built_with_tests()?.into_iter().filter(|program| program.is_test).collect())
+}
+
+/// The unit tests and integration tests of some packages.
+pub(super) fn tests_of(packages: &[impl AsRef<str>]) -> Result<Vec<Program>, String> {
+    let mut args = vec!["test", "--no-run", "--all-features", "--lib", "--bins", "--tests"];
+    args.extend(packages.iter().flat_map(|package| ["-p", package.as_ref()]));
+    Ok(build(&args)?.into_iter().filter(|program| program.is_test).collect())
 }
 
 /// `outlast-chaos` with the features that applications have: a killed worker runs without the hooks of tests.
@@ -108,26 +115,20 @@ fn read(artifact: &Artifact) -> Option<Program> {
     Some(Program {
         path,
         name: target.name.clone(),
-        selector: format!("-p {} {flag}", package_name(&artifact.package_id.repr, &folder)),
+        selector: format!("-p {} {flag}", package_name(&artifact.package_id.repr)),
         folder,
         is_test: artifact.profile.test,
     })
 }
 
 /// The name in a package id: `path+file:///folder#name@0.1.0`, or `path+file:///name#0.1.0`.
-fn package_name<'a>(id: &'a str, folder: &'a Path) -> &'a str {
-    let after = id.rsplit_once('#').map_or(id, |(_, after)| after);
-    match after.split_once('@') {
-        Some((name, _)) => name,
-        None => folder.file_name().and_then(|name| name.to_str()).unwrap_or(after),
-    }
+fn package_name(id: &str) -> &str {
+    let (path, after) = id.rsplit_once('#').unwrap_or((id, id));
+    let name = after.split_once('@').map(|(name, _)| name);
+    name.or(path.rsplit('/').next()).unwrap_or(after)
 }
 
 impl Program {
-    pub(super) fn is_test(&self) -> bool {
-        self.is_test
-    }
-
     /// A command that runs the program in the same way as cargo does.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
@@ -166,7 +167,7 @@ mod tests {
     fn an_artifact_with_an_executable_file_is_a_program() {
         let program = read(&artifact("test", true)).unwrap();
         assert_eq!(program.selector, "-p outlast-sqlite --test it");
-        assert_eq!(program.folder, Path::new("/x/crates/sqlite"));
+        assert_eq!(program.folder, PathBuf::from("/x/crates/sqlite"));
         assert!(program.is_test);
         assert_eq!(read(&artifact("lib", true)).unwrap().selector, "-p outlast-sqlite --lib");
         let binary = read(&artifact("bin", false)).unwrap();
@@ -178,10 +179,7 @@ mod tests {
 
     #[test]
     fn the_package_name_is_read_from_both_forms_of_an_id() {
-        assert_eq!(
-            package_name("path+file:///x/sqlite#outlast-sqlite@0.1.0", Path::new("/x/sqlite")),
-            "outlast-sqlite"
-        );
-        assert_eq!(package_name("path+file:///x/outlast#0.1.0", Path::new("/x/outlast")), "outlast");
+        assert_eq!(package_name("path+file:///x/sqlite#outlast-sqlite@0.1.0"), "outlast-sqlite");
+        assert_eq!(package_name("path+file:///x/outlast#0.1.0"), "outlast");
     }
 }

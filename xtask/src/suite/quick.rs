@@ -8,7 +8,7 @@ use outlast_toolkit::process;
 
 use super::programs::{self, Program};
 use super::report::Line;
-use super::{Outcome, SUITES, Suite, Tally, libtest};
+use super::{SUITES, Suite, Tally, libtest};
 use crate::metadata::{self, Package};
 
 /// The suites that the quick check runs as a whole.
@@ -24,7 +24,7 @@ const SLOW: &[(&str, &[&str])] = &[
     ("outlast-postgres", &["model::"]),
     ("outlast-sqlite", &["model::", "threaded::"]),
     // Runs cargo in a new crate.
-    ("xtask", &["new_provider::tests::a_new_provider_compiles"]),
+    ("outlast-new-provider", &["tests::a_new_provider_compiles"]),
 ];
 
 pub(crate) fn run() -> Result<Vec<Line>, String> {
@@ -57,15 +57,14 @@ fn changed_files() -> Result<Vec<String>, String> {
 /// The packages with at least one of these files.
 fn changed_packages(files: &[String], packages: &[Package]) -> Vec<String> {
     let has_file = |package: &&Package| {
-        files.iter().any(|file| file.strip_prefix(&package.dir).is_some_and(|rest| rest.starts_with('/')))
+        let manifest = metadata::manifest(package);
+        files.iter().any(|file| file.starts_with(manifest.trim_end_matches("Cargo.toml")))
     };
-    packages.iter().filter(has_file).map(|package| package.name.clone()).collect()
+    packages.iter().filter(has_file).map(|package| package.name.to_string()).collect()
 }
 
-fn tests(packages: &[String]) -> Result<Outcome, String> {
-    let mut args = vec!["test", "--no-run", "--all-features", "--lib", "--bins", "--tests"];
-    args.extend(packages.iter().flat_map(|package| ["-p", package.as_str()]));
-    let programs: Vec<Program> = programs::build(&args)?.into_iter().filter(Program::is_test).collect();
+fn tests(packages: &[String]) -> Result<Tally, String> {
+    let programs = programs::tests_of(packages)?;
     let needs_server = packages.iter().any(|package| package == "outlast-postgres");
     let mut tally = Tally::default();
     let server = needs_server.then(|| Cluster::start(&Options::default())).transpose();
@@ -80,7 +79,7 @@ fn tests(packages: &[String]) -> Result<Outcome, String> {
         let of_package = |program: &&Program| program.selector.starts_with(&format!("-p {package} "));
         tally.add(libtest::run_each(programs.iter().filter(of_package), &skips(package), server.as_ref()));
     }
-    Ok(Outcome::Ran(tally))
+    Ok(tally)
 }
 
 fn skips(package: &str) -> Vec<&'static str> {
@@ -95,13 +94,7 @@ mod tests {
 
     #[test]
     fn a_package_has_changed_if_one_of_its_files_has() {
-        let package = |name: &str, dir: &str| Package {
-            name: name.to_string(),
-            dir: dir.to_string(),
-            ..Package::default()
-        };
-        let packages =
-            [package("outlast-model", "crates/model"), package("outlast-provider", "crates/provider")];
+        let packages = ["model", "provider"].map(|folder| metadata::sample(folder, &[]));
         let changed = |files: &[&str]| {
             changed_packages(&files.iter().map(ToString::to_string).collect::<Vec<_>>(), &packages)
         };
@@ -112,7 +105,7 @@ mod tests {
     #[test]
     fn slow_modules_exist_in_their_packages() {
         let root = process::root();
-        for (package, modules) in SLOW.iter().filter(|(package, _)| package.starts_with("outlast")) {
+        for (package, modules) in SLOW[1..].iter().filter(|(_, modules)| modules[0].ends_with("::")) {
             let folder = package.strip_prefix("outlast-").unwrap_or(package);
             let main =
                 std::fs::read_to_string(root.join(format!("crates/{folder}/tests/it/main.rs"))).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use outlast_toolkit::{Stopwatch, processor_time};
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Tally};
+use super::Tally;
 use crate::test::is_ci;
 
 /// The contents of the summary.
@@ -19,7 +19,7 @@ pub(crate) struct Report {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Line {
     pub(crate) suite: String,
-    pub(crate) outcome: Outcome,
+    pub(crate) tally: Tally,
     pub(crate) time: Duration,
     /// The time that the processes of the suite used the processors, where the system tells it.
     pub(crate) processor: Option<Duration>,
@@ -27,103 +27,66 @@ pub(crate) struct Line {
 
 impl Line {
     /// Runs a suite. An error is a failure of the suite.
-    pub(crate) fn of(suite: &str, check: impl FnOnce() -> Result<Outcome, String>) -> Self {
+    pub(crate) fn of(suite: &str, check: impl FnOnce() -> Result<Tally, String>) -> Self {
         let watch = Stopwatch::start();
         let before = processor_time();
-        let outcome = check().unwrap_or_else(|message| {
+        let tally = check().unwrap_or_else(|message| {
             println!("{message}");
-            Outcome::Ran(Tally::failure(message.lines().next().unwrap_or_default()))
+            Tally::failure(message.lines().next().unwrap_or_default())
         });
-        let outcome = if is_ci() { outcome.in_ci() } else { outcome };
+        let tally = if is_ci() { tally.in_ci() } else { tally };
         let processor = processor_time().zip(before).map(|(after, before)| after.saturating_sub(before));
-        Self { suite: suite.to_string(), outcome, time: watch.elapsed(), processor }
+        Self { suite: suite.to_string(), tally, time: watch.elapsed(), processor }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (passed, failed, skipped) = self.tally.counts();
+        let (suite, runs, time) = (&self.suite, self.tally.runs, self.time.as_secs_f64());
+        let processor =
+            self.processor.map_or_else(|| "-".to_string(), |time| format!("{:.1}", time.as_secs_f64()));
+        write!(f, "{suite:<12} {passed:>7} {failed:>7} {skipped:>7} {runs:>9} {time:>9.1} {processor:>9}")
     }
 }
 
 impl Report {
     pub(crate) fn is_success(&self) -> bool {
-        self.totals().1 == 0
+        self.lines.iter().all(|line| line.tally.failures.is_empty())
     }
 
-    fn totals(&self) -> (u64, u64, u64) {
-        let counts = self.lines.iter().map(|line| line.outcome.counts());
-        counts.fold((0, 0, 0), |(p, f, s), (passed, failed, skipped)| (p + passed, f + failed, s + skipped))
-    }
-
-    /// The sum of the suites.
-    fn processor(&self) -> Option<Duration> {
-        self.lines.iter().map(|line| line.processor).sum()
-    }
-
-    fn runs(&self) -> u64 {
-        self.lines.iter().map(|line| line.outcome.runs()).sum()
-    }
-
-    fn failures(&self) -> Vec<String> {
-        let mut list = Vec::new();
-        for line in &self.lines {
-            if let Outcome::Ran(tally) = &line.outcome {
-                list.extend(tally.failures.iter().map(|name| format!("{}: {name}", line.suite)));
-            }
-        }
-        list
-    }
-
-    fn skips(&self) -> Vec<String> {
-        let mut list = Vec::new();
-        for Line { suite, outcome, .. } in &self.lines {
-            match outcome {
-                Outcome::Ran(tally) => {
-                    list.extend(
-                        tally.skipped.iter().map(|(reason, count)| format!("{suite}: {count} {reason}")),
-                    );
-                    list.extend(tally.lacking.iter().map(|reason| format!("{suite}: {reason}")));
-                }
-                Outcome::Skipped(reason) | Outcome::Lacking(reason) => {
-                    list.push(format!("{suite}: the whole suite: {reason}"))
-                }
-            }
-        }
-        list
+    /// One text for each item of each suite.
+    fn list<'a>(&'a self, items: impl Fn(&'a Tally) -> Vec<String>) -> Vec<String> {
+        let of =
+            |line: &'a Line| items(&line.tally).into_iter().map(|item| format!("{}: {item}", line.suite));
+        self.lines.iter().flat_map(of).collect()
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (passed, failed, skipped) = self.totals();
+        let heads = ["suite", "passed", "failed", "skipped", "simulated", "seconds", "processor"];
+        let [suite, passed, failed, skipped, runs, time, processor] = heads;
         writeln!(f, "\n=== summary ===")?;
-        let runs = self.runs();
-        writeln!(
-            f,
-            "{:<12} {:>7} {:>7} {:>7} {:>9} {:>9} {:>9}",
-            "suite", "passed", "failed", "skipped", "simulated", "seconds", "processor"
-        )?;
-        for line in &self.lines {
-            row(f, &line.suite, line.outcome.counts(), line.outcome.runs(), line.time, line.processor)?;
-        }
-        row(f, "total", (passed, failed, skipped), runs, self.wall, self.processor())?;
-        section(f, "failed", &self.failures())?;
-        section(f, "skipped", &self.skips())?;
-        let suites = self.lines.iter().filter(|line| !matches!(line.outcome, Outcome::Ran(_))).count();
+        writeln!(f, "{suite:<12} {passed:>7} {failed:>7} {skipped:>7} {runs:>9} {time:>9} {processor:>9}")?;
+        self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))?;
+        let mut tally = Tally::default();
+        self.lines.iter().for_each(|line| tally.add(line.tally.clone()));
+        let processor = self.lines.iter().map(|line| line.processor).sum();
+        let total = Line { suite: "total".to_string(), tally, time: self.wall, processor };
+        writeln!(f, "{total}")?;
+        section(f, "failed", &self.list(|tally| tally.failures.clone()))?;
+        let skips = |tally: &Tally| {
+            let skips = tally.skipped.iter().map(|(reason, count)| format!("{count} {reason}"));
+            skips.chain(tally.lacking.iter().cloned()).collect()
+        };
+        section(f, "skipped", &self.list(skips))?;
+        let (passed, failed, skipped) = total.tally.counts();
+        let is_skipped = |line: &&Line| matches!(line.tally.counts(), (0, 0, 1..));
+        let suites = self.lines.iter().filter(is_skipped).count();
         writeln!(f, "\n{suites} suite(s) skipped; wall time {:.1} s", self.wall.as_secs_f64())?;
-        writeln!(f, "{runs} simulated runs passed; the tests:")?;
+        writeln!(f, "{} simulated runs passed; the tests:", total.tally.runs)?;
         writeln!(f, "{passed} passed, {failed} failed, {skipped} skipped")
-    }
-}
-
-fn row(
-    f: &mut fmt::Formatter<'_>,
-    name: &str,
-    counts: (u64, u64, u64),
-    runs: u64,
-    time: Duration,
-    processor: Option<Duration>,
-) -> fmt::Result {
-    let (passed, failed, skipped) = counts;
-    write!(f, "{name:<12} {passed:>7} {failed:>7} {skipped:>7} {runs:>9} {:>9.1}", time.as_secs_f64())?;
-    match processor {
-        Some(processor) => writeln!(f, " {:>9.1}", processor.as_secs_f64()),
-        None => writeln!(f, " {:>9}", "-"),
     }
 }
 
@@ -139,13 +102,15 @@ fn section(f: &mut fmt::Formatter<'_>, title: &str, items: &[String]) -> fmt::Re
 mod tests {
     use super::*;
 
-    fn report(outcomes: Vec<(&'static str, Outcome)>) -> Report {
+    fn report(tallies: Vec<(&str, Tally)>) -> Report {
         let time = Duration::from_millis(1500);
-        let lines = outcomes
-            .into_iter()
-            .map(|(suite, outcome)| Line { suite: suite.to_string(), outcome, time, processor: Some(time) })
-            .collect();
-        Report { lines, wall: time * 2 }
+        let line = |(suite, tally): (&str, Tally)| Line {
+            suite: suite.to_string(),
+            tally,
+            time,
+            processor: Some(time),
+        };
+        Report { lines: tallies.into_iter().map(line).collect(), wall: time * 2 }
     }
 
     #[test]
@@ -153,24 +118,25 @@ mod tests {
         let mut tests = Tally { passed: 41, ..Tally::default() };
         tests.fail("-p outlast --lib: a");
         tests.skip(2, "ignored in source");
-        let skipped = Outcome::Skipped("no PostgreSQL here".to_string());
         let sim = Tally { passed: 1, runs: 2000, ..Tally::default() };
         let report =
-            report(vec![("tests", Outcome::Ran(tests)), ("sim", Outcome::Ran(sim)), ("postgres", skipped)]);
+            report(vec![("tests", tests), ("sim", sim), ("postgres", Tally::skipped("no PostgreSQL here"))]);
         let text = report.to_string();
-        assert!(text.contains("\n2000 simulated runs passed; the tests:\n42 passed"), "{text}");
-        assert!(text.ends_with("\n42 passed, 1 failed, 3 skipped\n"), "{text}");
-        assert!(text.contains("\n  tests: -p outlast --lib: a\n"), "{text}");
-        assert!(text.contains("\n  tests: 2 ignored in source\n"), "{text}");
-        assert!(text.contains("\n  postgres: the whole suite: no PostgreSQL here\n"), "{text}");
-        assert!(text.contains("\n1 suite(s) skipped; wall time 3.0 s\n"), "{text}");
-        assert!(text.contains("      3.0       4.5\n"), "{text}");
-        assert!(!report.is_success());
+        for part in [
+            "\n2000 simulated runs passed; the tests:\n42 passed, 1 failed, 3 skipped\n",
+            "\n  tests: -p outlast --lib: a\n",
+            "\n  tests: 2 ignored in source\n",
+            "\n  postgres: 1 whole suite: no PostgreSQL here\n",
+            "\n1 suite(s) skipped; wall time 3.0 s\n",
+            "\ntotal             42       1       3      2000       3.0       4.5\n",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(text.ends_with(" skipped\n") && !report.is_success());
     }
 
     #[test]
     fn a_skip_is_not_a_failure() {
-        let report = report(vec![("postgres", Outcome::Skipped("no PostgreSQL here".to_string()))]);
-        assert!(report.is_success());
+        assert!(report(vec![("postgres", Tally::skipped("no PostgreSQL here"))]).is_success());
     }
 }

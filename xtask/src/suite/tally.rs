@@ -1,78 +1,81 @@
-//! The result of a suite.
+//! Counted checks of a suite, and of the programs that it runs.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
+use outlast_toolkit::process;
 use serde::{Deserialize, Serialize};
 
-/// How a suite ended.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Outcome {
-    Ran(Tally),
-    /// The suite cannot run on this machine, for this reason.
-    Skipped(String),
-    /// The suite did not run because a tool is missing. The text contains the command that installs the tool.
-    Lacking(String),
-}
-
 /// Counted checks of a test program or of a suite.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) passed: u64,
-    pub(crate) failed: u64,
+    /// The names of the failed checks.
+    pub(crate) failures: Vec<String>,
     /// Simulated runs without a failure. They are not counted as tests: a thousand seeds repeat one test.
     pub(crate) runs: u64,
     /// Checks that were not run, by reason.
     pub(crate) skipped: BTreeMap<String, u64>,
-    /// Checks that were not run because a tool is missing.
+    /// Checks that were not run because a tool is missing. The text contains the command that installs the tool.
     pub(crate) lacking: Vec<String>,
-    /// The names of the failed checks.
-    pub(crate) failures: Vec<String>,
 }
 
-impl Outcome {
-    pub(crate) fn counts(&self) -> (u64, u64, u64) {
-        match self {
-            Self::Ran(tally) => {
-                let lacking = tally.lacking.len() as u64;
-                (tally.passed, tally.failed, tally.skipped.values().sum::<u64>() + lacking)
-            }
-            Self::Skipped(_) | Self::Lacking(_) => (0, 0, 1),
-        }
-    }
-
-    pub(crate) fn runs(&self) -> u64 {
-        if let Self::Ran(tally) = self { tally.runs } else { 0 }
-    }
-
-    /// The outcome in CI, where a missing tool is a failure. On the machine of a contributor it stays a skip, because the
-    /// contributor may not be allowed to install tools.
-    pub(crate) fn in_ci(self) -> Self {
-        match self {
-            Self::Ran(mut tally) => {
-                for reason in std::mem::take(&mut tally.lacking) {
-                    tally.fail(reason);
-                }
-                Self::Ran(tally)
-            }
-            Self::Lacking(reason) => Self::Ran(Tally::failure(reason)),
-            Self::Skipped(_) => self,
-        }
-    }
+/// A line of the output of a program.
+pub(super) enum Said {
+    Failed(String),
+    /// A part of the program did not run, for this reason.
+    Skipped(String),
+    /// The last line, with the counts.
+    Ended {
+        passed: u64,
+        runs: u64,
+        ignored: u64,
+    },
 }
 
 impl Tally {
     pub(crate) fn failure(name: impl Into<String>) -> Self {
+        Self { failures: vec![name.into()], ..Self::default() }
+    }
+
+    /// One check.
+    pub(crate) fn single(name: impl Into<String>, passed: bool) -> Self {
         let mut tally = Self::default();
-        tally.fail(name);
+        tally.check(name, passed);
         tally
     }
 
-    pub(crate) fn pass(&mut self) {
-        self.passed += 1;
+    /// The suite cannot run on this machine.
+    pub(crate) fn skipped(reason: &str) -> Self {
+        Self { skipped: BTreeMap::from([(format!("whole suite: {reason}"), 1)]), ..Self::default() }
+    }
+
+    /// The suite did not run because a tool is missing.
+    pub(crate) fn lacking(reason: impl Into<String>) -> Self {
+        Self { lacking: vec![reason.into()], ..Self::default() }
+    }
+
+    /// Runs a program and counts its checks. `read` understands the lines of its output.
+    pub(super) fn of(command: Command, call: &str, read: fn(&str) -> Option<Said>) -> Result<Self, String> {
+        let mut output = Output::default();
+        let status = process::stream(command, |line| output.add(read(line)))?;
+        Ok(output.finish(call, status.success()))
+    }
+
+    /// Passed, failed and skipped checks.
+    pub(crate) fn counts(&self) -> (u64, u64, u64) {
+        let skipped = self.skipped.values().sum::<u64>() + self.lacking.len() as u64;
+        (self.passed, self.failures.len() as u64, skipped)
+    }
+
+    /// The result in CI, where a missing tool is a failure. On the machine of a contributor it stays a skip, because the
+    /// contributor may not be allowed to install tools.
+    pub(crate) fn in_ci(mut self) -> Self {
+        self.failures.append(&mut self.lacking);
+        self
     }
 
     pub(crate) fn fail(&mut self, name: impl Into<String>) {
-        self.failed += 1;
         self.failures.push(name.into());
     }
 
@@ -92,15 +95,55 @@ impl Tally {
         self.passed += other.passed;
         self.runs += other.runs;
         self.lacking.extend(other.lacking);
-        self.failed += other.failed;
         self.failures.extend(other.failures);
         other.skipped.iter().for_each(|(reason, count)| self.skip(*count, reason));
     }
 
     /// Counts one check.
     pub(crate) fn check(&mut self, name: impl Into<String>, passed: bool) {
-        if passed { self.pass() } else { self.fail(name) }
+        match passed {
+            true => self.passed += 1,
+            false => self.fail(name),
+        }
     }
+}
+
+/// The output of a program.
+#[derive(Default)]
+struct Output {
+    tally: Tally,
+    has_ended: bool,
+}
+
+impl Output {
+    fn add(&mut self, said: Option<Said>) {
+        match said {
+            Some(Said::Failed(name)) => self.tally.fail(name),
+            Some(Said::Skipped(reason)) => self.tally.skip(1, &reason),
+            Some(Said::Ended { passed, runs, ignored }) => {
+                self.has_ended = true;
+                self.tally.passed += passed;
+                self.tally.runs += runs;
+                self.tally.skip(ignored, "ignored in source");
+            }
+            None => {}
+        }
+    }
+
+    fn finish(mut self, call: &str, success: bool) -> Tally {
+        if !self.has_ended || (!success && self.tally.failures.is_empty()) {
+            self.tally.fail(format!("{call}: ended without a result, see its output"));
+        }
+        self.tally
+    }
+}
+
+/// Counts the checks of an output.
+#[cfg(test)]
+pub(super) fn counted(text: &str, success: bool, read: fn(&str) -> Option<Said>) -> Tally {
+    let mut output = Output::default();
+    text.lines().for_each(|line| output.add(read(line)));
+    output.finish("call", success)
 }
 
 #[cfg(test)]
@@ -109,16 +152,29 @@ mod tests {
 
     #[test]
     fn a_missing_tool_is_a_skip_on_a_desk_and_a_failure_in_ci() {
-        let mut tally = Tally { passed: 2, ..Tally::default() };
-        tally.skip(1, "needs root");
-        tally.lack("PostgreSQL");
-        let here = Outcome::Ran(tally);
+        let mut here = Tally { passed: 2, ..Tally::default() };
+        here.skip(1, "needs root");
+        here.lack("PostgreSQL");
         assert_eq!(here.counts(), (2, 0, 2));
-        let Outcome::Ran(ci) = here.in_ci() else { panic!("it ran") };
-        assert_eq!((ci.passed, ci.failed, ci.failures), (2, 1, vec!["PostgreSQL".to_string()]));
+        let ci = here.in_ci();
+        assert_eq!((ci.counts(), &ci.failures), ((2, 1, 1), &vec!["PostgreSQL".to_string()]));
         assert_eq!(ci.skipped["needs root"], 1, "a skip for another reason stays a skip");
-        assert_eq!(Outcome::Lacking("strace".to_string()).counts(), (0, 0, 1));
-        assert_eq!(Outcome::Lacking("strace".to_string()).in_ci().counts(), (0, 1, 0));
-        assert_eq!(Outcome::Skipped("needs root".to_string()).in_ci().counts(), (0, 0, 1));
+        assert_eq!(Tally::lacking("strace").counts(), (0, 0, 1));
+        assert_eq!(Tally::lacking("strace").in_ci().counts(), (0, 1, 0));
+        assert_eq!(Tally::skipped("needs root").in_ci().counts(), (0, 0, 1));
+    }
+
+    #[test]
+    fn a_program_that_ends_without_a_result_is_a_failure() {
+        let read = |line: &str| match line {
+            "end" => Some(Said::Ended { passed: 1, runs: 0, ignored: 0 }),
+            _ => line.strip_prefix("failed ").map(|name| Said::Failed(name.to_string())),
+        };
+        let ended = |text: &str, success: bool| counted(text, success, read).counts();
+        assert_eq!(ended("end", true), (1, 0, 0));
+        assert_eq!(ended("failed a\nend", false), (1, 1, 0));
+        assert_eq!(ended("failed a", false), (0, 2, 0));
+        assert_eq!(ended("", true), (0, 1, 0), "no output is no success");
+        assert_eq!(ended("end", false), (1, 1, 0));
     }
 }

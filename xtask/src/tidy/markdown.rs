@@ -16,17 +16,14 @@ fn parse(text: &str) -> Parser<'_> {
     Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES)
 }
 
-fn events(text: &str) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
-    parse(text).into_offset_iter()
-}
-
 fn line_of(text: &str, offset: usize) -> usize {
     text[..offset].matches('\n').count() + 1
 }
 
 /// The lines outside of code blocks, counted from 1.
 pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let blocks = events(text).filter(|(event, _)| matches!(event, Event::Start(Tag::CodeBlock(_))));
+    let blocks =
+        parse(text).into_offset_iter().filter(|(event, _)| matches!(event, Event::Start(Tag::CodeBlock(_))));
     let code: Vec<Range<usize>> = blocks
         .map(|(_, range)| line_of(text, range.start)..line_of(text, range.end.saturating_sub(1)) + 1)
         .collect();
@@ -54,7 +51,7 @@ pub(super) fn anchors(text: &str) -> Vec<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut anchors = Vec::new();
     let mut heading: Option<String> = None;
-    for (event, _) in events(text) {
+    for event in parse(text) {
         match (event, &mut heading) {
             (Event::Start(Tag::Heading { .. }), _) => heading = Some(String::new()),
             (Event::End(TagEnd::Heading(_)), Some(title)) => {

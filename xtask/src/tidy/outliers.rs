@@ -38,8 +38,7 @@ mod tests {
         let long = |lines: usize| format!("fn f() {{\n{}}}\n", "\n".repeat(lines));
         let texts: Vec<(String, String)> =
             (0..12).map(|n| (format!("src/{n:02}.rs"), long(300 + n))).collect();
-        let files: Vec<(&str, &str)> =
-            texts.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let files: Vec<(&str, &str)> = texts.iter().map(|(path, text)| (&**path, &**text)).collect();
         let notes = notes(&Repo::of(&files));
         assert_eq!(notes.len(), 20);
         assert_eq!(notes[0], "src/11.rs: 313 lines");

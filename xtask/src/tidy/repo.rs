@@ -67,7 +67,10 @@ impl Repo {
     /// Whether the path is a file or a folder of the repository.
     pub(super) fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
-        path.is_empty() || self.files.iter().any(|file| is_at_or_in(&file.path, path))
+        let is_at = |file: &File| {
+            file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        path.is_empty() || self.files.iter().any(is_at)
     }
 
     /// The Rust files, parsed.
@@ -98,6 +101,12 @@ impl File {
         Finding { path: self.path.clone(), line, message: message.into() }
     }
 
+    /// The first line of a manifest that starts with this key.
+    pub(super) fn line_of_key(&self, key: &str) -> usize {
+        let names = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', ' ', '=']));
+        self.text.lines().position(names).map_or(1, |index| index + 1)
+    }
+
     /// The modules that `#[cfg(test)] mod name;` puts into separate files, as paths without `.rs`.
     fn outlined_tests(&self) -> Vec<String> {
         let stem = self.path.trim_end_matches(".rs");
@@ -106,11 +115,6 @@ impl File {
         let names = self.rust.iter().flat_map(|source| &source.outlined_tests);
         names.map(|module| format!("{base}/{module}")).collect()
     }
-}
-
-/// Whether a file is at the path, or in the folder at the path.
-fn is_at_or_in(file: &str, path: &str) -> bool {
-    file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn is_module(path: &str, module: &str) -> bool {
@@ -146,13 +150,8 @@ mod tests {
             ("crates/a/src/plan/unit.rs", "fn a() {}"),
             ("crates/a/tests/it/main.rs", "fn a() {}"),
         ]);
-        let tests: Vec<&str> = repo.files.iter().filter(|f| f.is_test).map(|f| f.path.as_str()).collect();
-        let expected = [
-            "crates/a/src/checks.rs",
-            "crates/a/src/checks/deep.rs",
-            "crates/a/src/plan/unit.rs",
-            "crates/a/tests/it/main.rs",
-        ];
-        assert_eq!(tests, expected);
+        let tests = repo.files.iter().filter(|file| file.is_test);
+        let tests: Vec<&str> = tests.filter_map(|file| file.path.strip_prefix("crates/a/")).collect();
+        assert_eq!(tests, ["src/checks.rs", "src/checks/deep.rs", "src/plan/unit.rs", "tests/it/main.rs"]);
     }
 }

@@ -92,8 +92,8 @@ impl Source {
         let end = item_end(&tokens[at + 1..]);
         self.tests.push(attribute.span_open().byte_range().start..end);
         let item = tokens[at + 1..].iter().take_while(|token| token.span().byte_range().end <= end);
-        if let [.., keyword, TokenTree::Ident(name), last] = item.collect::<Vec<_>>()[..]
-            && is_word(keyword, "mod")
+        if let [.., TokenTree::Ident(keyword), TokenTree::Ident(name), last] = item.collect::<Vec<_>>()[..]
+            && keyword == "mod"
             && is_punct(last, [';'])
         {
             self.outlined_tests.push(name.to_string());
@@ -121,10 +121,6 @@ fn item_end(tokens: &[TokenTree]) -> usize {
         |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
     let last = tokens.iter().find(|token| is_block(token) || is_punct(token, [';'])).or(tokens.last());
     last.map_or(0, |token| token.span().byte_range().end)
-}
-
-fn is_word(token: &TokenTree, word: &str) -> bool {
-    matches!(token, TokenTree::Ident(ident) if ident == word)
 }
 
 fn is_punct<const N: usize>(token: &TokenTree, chars: [char; N]) -> bool {

@@ -6,82 +6,50 @@
 
 use std::collections::BTreeMap;
 
-use crate::metadata::Package;
+use crate::metadata;
 use crate::tidy::repo::{File, Finding, Repo};
 
 const PAGE: &str = "ARCHITECTURE.md";
 const MOST_LINES: usize = 150;
 const MOST_CHARS: usize = 120;
-
 const PICTURE: &str = "%% crates";
+
+/// The folder of the package, the folder of the package that it uses, and the arrow of the dependency.
+type Edge<'a> = (&'a str, &'a str, &'static str);
+const ARROWS: [&str; 2] = [" --> ", " -.-> "];
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     let mut findings = repo.file(PAGE).map(too_long).unwrap_or_default();
-    findings.extend(pictures(repo));
+    let mut real = edges(repo);
+    for file in repo.with_extension("md") {
+        for (line, text) in picture_lines(&file.text) {
+            for (from, to, arrow) in arrows(text) {
+                if real.remove(&(from, to, arrow)).is_none() {
+                    let message =
+                        format!("`{from}{arrow}{to}` is drawn twice, or is no dependency of this kind");
+                    findings.push(file.finding(line, message));
+                }
+            }
+        }
+    }
+    findings.extend(real.into_iter().map(|((from, to, arrow), path)| {
+        let message = format!("no picture of the crates draws `{from}{arrow}{to}`");
+        Finding { path, line: 1, message }
+    }));
     findings
 }
 
 fn too_long(page: &File) -> Vec<Finding> {
     let lines = page.text.lines().count();
     let many = (lines > MOST_LINES).then(|| {
-        page.finding(
-            lines,
-            format!("the page has {lines} lines, and may have {MOST_LINES}: move details to docs/internals"),
-        )
+        let message =
+            format!("the page has {lines} lines, and may have {MOST_LINES}: move details to docs/internals");
+        page.finding(lines, message)
     });
     let long = (1..).zip(page.text.lines()).filter(|(_, text)| text.chars().count() > MOST_CHARS);
     let long =
         long.map(|(line, _)| page.finding(line, format!("the line has more than {MOST_CHARS} characters")));
     many.into_iter().chain(long).collect()
-}
-
-/// A dependency: the folder of the package, and the folder of the package that it uses.
-type Edge = (String, String);
-
-/// An arrow, and its place.
-struct Drawn<'a> {
-    file: &'a File,
-    line: usize,
-    is_optional: bool,
-}
-
-fn pictures(repo: &Repo) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut drawn: BTreeMap<Edge, Drawn<'_>> = BTreeMap::new();
-    for file in repo.with_extension("md") {
-        for (line, text) in picture_lines(&file.text) {
-            for (edge, is_optional) in arrows(text) {
-                let (from, to) = (edge.0.clone(), edge.1.clone());
-                if drawn.insert(edge, Drawn { file, line, is_optional }).is_some() {
-                    findings.push(
-                        file.finding(line, format!("the arrow from `{from}` to `{to}` is drawn twice")),
-                    );
-                }
-            }
-        }
-    }
-    let real = edges(repo);
-    for ((from, to), is_optional) in &real {
-        let kind = if *is_optional { "optional" } else { "required" };
-        match drawn.remove(&(from.clone(), to.clone())) {
-            None => {
-                let (path, line) = (manifest(repo, from), 1);
-                let message = format!("no picture of the crates draws the dependency of `{from}` on `{to}`");
-                findings.push(Finding { path, line, message });
-            }
-            Some(arrow) if arrow.is_optional != *is_optional => {
-                let message = format!(
-                    "the dependency of `{from}` on `{to}` is {kind}: `-->` is required, `-.->` optional"
-                );
-                findings.push(arrow.file.finding(arrow.line, message));
-            }
-            Some(_) => {}
-        }
-    }
-    findings.extend(drawn.into_iter().map(|((from, to), arrow)| {
-        arrow.file.finding(arrow.line, format!("`{from}` does not depend on `{to}`"))
-    }));
-    findings
 }
 
 /// The numbered lines of the pictures of crates in a page.
@@ -97,35 +65,24 @@ fn picture_lines(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// The arrows of one line, and whether they are dotted.
-fn arrows(line: &str) -> Vec<(Edge, bool)> {
-    let split = |arrow: &str| line.split_once(arrow);
-    let (from, to, is_optional) = match (split(" -.-> "), split(" --> ")) {
-        (Some((from, to)), _) => (from, to, true),
-        (None, Some((from, to))) => (from, to, false),
-        (None, None) => return Vec::new(),
-    };
-    to.split(" & ").map(|to| ((from.trim().to_string(), to.trim().to_string()), is_optional)).collect()
+fn arrows(line: &str) -> impl Iterator<Item = Edge<'_>> {
+    let found = ARROWS.into_iter().filter_map(move |arrow| Some((arrow, line.split_once(arrow)?)));
+    found.flat_map(|(arrow, (from, to))| to.split(" & ").map(move |to| (from.trim(), to.trim(), arrow)))
 }
 
-/// The dependencies between packages of the workspace, and whether each is optional.
-fn edges(repo: &Repo) -> BTreeMap<Edge, bool> {
-    let folder = |package: &Package| package.dir.rsplit('/').next().unwrap_or_default().to_string();
-    let named = |name: &str| repo.packages.iter().find(|package| package.name == name);
+/// The dependencies between packages of the workspace, with the manifests that declare them.
+fn edges(repo: &Repo) -> BTreeMap<Edge<'_>, String> {
     let mut edges = BTreeMap::new();
     for package in &repo.packages {
-        for dependency in package.dependencies.iter().filter(|dependency| !dependency.dev) {
-            if let Some(used) = named(&dependency.name) {
-                edges.insert((folder(package), folder(used)), dependency.optional);
+        for dependency in metadata::shipped(package) {
+            if let Some(used) = repo.packages.iter().find(|package| package.name == dependency.name) {
+                let arrow = ARROWS[usize::from(dependency.optional)];
+                let edge = (metadata::folder(package), metadata::folder(used), arrow);
+                edges.insert(edge, metadata::manifest(package));
             }
         }
     }
     edges
-}
-
-fn manifest(repo: &Repo, folder: &str) -> String {
-    let package = repo.packages.iter().find(|package| package.dir.rsplit('/').next() == Some(folder));
-    package.map(Package::manifest).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -133,68 +90,35 @@ mod tests {
     use super::*;
     use crate::tidy::repo::printed;
 
-    /// `a` uses `b`, and optionally `c`; its tests use `d`.
-    fn findings(picture: &str) -> Vec<String> {
-        let page = format!(
-            "# Page\n```mermaid\n%% crates\ngraph TD\n{picture}\n```\nb --> a\n```text\nc --> a\n```\n"
-        );
-        let mut repo = Repo::of(&[(PAGE, &page)]);
-        repo.packages = vec![
-            Package::of(
-                "a",
-                &[("outlast-b", ""), ("outlast-c", "optional"), ("outlast-d", "dev"), ("outlast-serde", "")],
-            ),
-            Package::of("b", &[]),
-            Package::of("c", &[("outlast-b", "")]),
-            Package::of("d", &[]),
-        ];
+    /// `a` uses `b`, and optionally `c`, which uses `b`; the tests of `a` use `d`.
+    fn findings(pictures: &[&str]) -> Vec<String> {
+        let page =
+            |arrows: &&str| format!("# Page\n```mermaid\n%% crates\ngraph TD\n{arrows}\n```\nb --> a\n");
+        let pages: Vec<String> = pictures.iter().map(page).collect();
+        let names = [PAGE, "docs/x.md"];
+        let files: Vec<(&str, &str)> = names.into_iter().zip(pages.iter().map(String::as_str)).collect();
+        let mut repo = Repo::of(&files);
+        let a = ["outlast-b", "outlast-c optional", "outlast-d dev", "outlast-serde"];
+        repo.packages = [("a", &a[..]), ("b", &[]), ("c", &["outlast-b"]), ("d", &[])]
+            .map(|(folder, dependencies)| metadata::sample(folder, dependencies))
+            .to_vec();
         printed(check(&repo))
     }
 
-    const EXACT: &str = "  a --> b\n  a -.-> c\n  c --> b";
-
     #[test]
-    fn a_picture_with_exactly_the_dependencies_passes() {
-        assert_eq!(findings(EXACT), [""; 0]);
-    }
-
-    #[test]
-    fn a_missing_arrow_is_refused() {
-        let found = findings("  a --> b\n  c --> b");
-        assert_eq!(
-            found,
-            ["crates/a/Cargo.toml:1: no picture of the crates draws the dependency of `a` on `c`"]
-        );
-    }
-
-    #[test]
-    fn a_surplus_arrow_is_refused() {
-        let found = findings("  a --> b & d\n  a -.-> c\n  c --> b");
-        assert_eq!(found, ["ARCHITECTURE.md:5: `a` does not depend on `d`"]);
-    }
-
-    #[test]
-    fn an_arrow_of_the_wrong_kind_or_drawn_twice_is_refused() {
-        let found = findings("  a --> b & c\n  c --> b & b");
-        assert_eq!(found.len(), 2, "{found:?}");
-        assert!(
-            found.iter().any(|text| text.contains("the dependency of `a` on `c` is optional")),
-            "{found:?}"
-        );
-        assert!(found.iter().any(|text| text.contains("from `c` to `b` is drawn twice")), "{found:?}");
-    }
-
-    #[test]
-    fn arrows_of_several_pages_count_together() {
-        let page = |arrows: &str| format!("```mermaid\n%% crates\ngraph TD\n{arrows}\n```\n");
-        let (first, second) = (page("  a --> b"), page("  c --> b"));
-        let mut repo = Repo::of(&[("docs/x.md", &first), (PAGE, &second)]);
-        repo.packages = vec![
-            Package::of("a", &[("outlast-b", "")]),
-            Package::of("b", &[]),
-            Package::of("c", &[("outlast-b", "")]),
-        ];
-        assert_eq!(printed(check(&repo)), [""; 0]);
+    fn the_pictures_of_all_pages_draw_exactly_the_dependencies() {
+        assert_eq!(findings(&["  a --> b\n  a -.-> c\n  c --> b"]), [""; 0]);
+        assert_eq!(findings(&["  a --> b", "  a -.-> c\n  c --> b"]), [""; 0]);
+        let missing = findings(&["  a --> b\n  c --> b"]);
+        assert_eq!(missing, ["crates/a/Cargo.toml:1: no picture of the crates draws `a -.-> c`"]);
+        let surplus = "is drawn twice, or is no dependency of this kind";
+        let none = findings(&["  a --> b & d\n  a -.-> c\n  c --> b"]);
+        assert_eq!(none, [format!("{PAGE}:5: `a --> d` {surplus}")]);
+        let twice = findings(&["  a --> b\n  a -.-> c\n  c --> b & b"]);
+        assert_eq!(twice, [format!("{PAGE}:7: `c --> b` {surplus}")]);
+        let wrong_kind = findings(&["  a --> b & c\n  c --> b"]);
+        assert_eq!(wrong_kind.len(), 2, "{wrong_kind:?}");
+        assert_eq!(wrong_kind[0], format!("{PAGE}:5: `a --> c` {surplus}"));
     }
 
     #[test]
@@ -204,9 +128,7 @@ mod tests {
         assert_eq!(of(&lines(MOST_LINES)), [""; 0]);
         assert_eq!(of(&lines(MOST_LINES + 1)).len(), 1);
         assert_eq!(of(&"ä".repeat(MOST_CHARS)), [""; 0]);
-        assert_eq!(
-            of(&"ä".repeat(MOST_CHARS + 1)),
-            ["ARCHITECTURE.md:1: the line has more than 120 characters"]
-        );
+        let long = of(&"ä".repeat(MOST_CHARS + 1));
+        assert_eq!(long, ["ARCHITECTURE.md:1: the line has more than 120 characters"]);
     }
 }

@@ -3,7 +3,7 @@
 //! A document writes the count, then a comment that names it: `369<!-- count: validations --> validations`. A renderer
 //! hides the comment. [`source_counts`] lists the names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tidy::markdown;
 use crate::tidy::repo::{File, Finding, Repo};
@@ -22,6 +22,13 @@ const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/reliability.md"];
 /// A number before one of these words is a count that must be named.
 const COUNTED: [&str; 4] = ["validations", "seeded defects", "tidy rules", "SQL functions"];
 
+/// The start of the comment that names a count.
+const OPEN: &str = "<!-- count:";
+/// The category that only exists with the feature `runtime`.
+const NEEDS_RUNTIME: &str = "race_replay";
+/// The first category that the older contract does not have.
+const FIRST_ADDED: &str = "orphans";
+
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     let source_counts = source_counts(repo);
     let catalogue = repo.file(CATALOGUE).map(|file| catalogue(&file.text)).unwrap_or_default();
@@ -37,34 +44,24 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
 }
 
 /// Counts that are named and wrong, or named by a name that does not exist.
-fn named<'a>(
-    line: &'a str,
-    source_counts: &'a BTreeMap<&'static str, usize>,
-) -> impl Iterator<Item = String> + 'a {
+fn named(line: &str, source_counts: &BTreeMap<&str, usize>) -> impl Iterator<Item = String> {
     line.match_indices(OPEN).filter_map(|(at, _)| {
         let name = line[at + OPEN.len()..].split("-->").next().unwrap_or_default().trim();
         let Some(count) = source_counts.get(name) else {
             let known: Vec<&str> = source_counts.keys().copied().collect();
             return Some(format!("nothing is counted as `{name}`; known are {}", known.join(", ")));
         };
-        let written = number_before(&line[..at]);
-        (written != Some(*count)).then(|| format!("the count of {name} is {count}"))
+        (number_before(&line[..at]) != Some(*count)).then(|| format!("the count of {name} is {count}"))
     })
 }
 
-const OPEN: &str = "<!-- count:";
-
 /// Counts that have no comment with their name.
-fn unnamed<'a>(file: &'a File, line: &'a str) -> impl Iterator<Item = String> + 'a {
-    let is_history = HISTORY.contains(&file.path.as_str());
-    let counted = COUNTED.iter().filter(move |_| !is_history);
-    counted.flat_map(move |word| {
-        let places = line.match_indices(word);
-        places.filter(|(at, _)| line[..*at].ends_with(' ') && number_before(line[..*at].trim_end()).is_some()).map(
-            move |_| {
-                format!("a count of {word} goes stale: name it, as in `7{OPEN} {word} --> {word}`, or leave it out")
-            },
-        )
+fn unnamed(file: &File, line: &str) -> impl Iterator<Item = String> {
+    let counted = COUNTED.iter().filter(|_| !HISTORY.contains(&file.path.as_str()));
+    let is_count = |before: &str| before.ends_with(' ') && number_before(before.trim_end()).is_some();
+    let words = counted.flat_map(|word| line.match_indices(word));
+    words.filter(move |(at, _)| is_count(&line[..*at])).map(|(_, word)| {
+        format!("a count of {word} goes stale: name it, as in `7{OPEN} {word} --> {word}`, or leave it out")
     })
 }
 
@@ -72,7 +69,7 @@ fn unnamed<'a>(file: &'a File, line: &'a str) -> impl Iterator<Item = String> + 
 fn row(file: &File, line: &str, catalogue: &[Category<'_>]) -> Option<String> {
     let (name, rest) = line.strip_prefix("| `").filter(|_| file.path == GUIDE)?.split_once("` | ")?;
     let written: usize = rest.split(" |").next()?.parse().ok()?;
-    let count = catalogue.iter().find(|category| category.name == name).map_or(0, |c| c.validations.len());
+    let count = total(catalogue, |category| category.name == name);
     (written != count).then(|| format!("the category {name} has {count} validations"))
 }
 
@@ -86,48 +83,45 @@ fn number_before(text: &str) -> Option<usize> {
 /// CONTRIBUTING.md has a row for each rule, and no other.
 fn missing_rules(repo: &Repo) -> Vec<Finding> {
     let Some(page) = repo.file(CONTRIBUTING) else { return Vec::new() };
-    let rows: Vec<(usize, &str)> = section(&page.text, "## What tidy refuses")
-        .filter_map(|(line, text)| Some((line, text.strip_prefix("| `")?.split('`').next()?)))
-        .collect();
-    let names: Vec<&str> = crate::tidy::RULES.iter().map(|rule| rule.name).collect();
-    let missing = names.iter().filter(|name| !rows.iter().any(|(_, row)| row == *name));
-    let missing = missing.map(|name| page.finding(1, format!("`What tidy refuses` has no row for `{name}`")));
-    let strange = rows.iter().filter(|(_, row)| !names.contains(row));
-    let strange = strange.map(|(line, row)| page.finding(*line, format!("tidy has no rule `{row}`")));
-    missing.chain(strange).collect()
-}
-
-/// The numbered lines between a heading and the next one.
-fn section<'a>(text: &'a str, heading: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
-    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
-    lines
-        .skip_while(move |(_, line)| *line != heading)
-        .skip(1)
+    let lines = (1..).zip(page.text.lines()).skip_while(|(_, line)| *line != "## What tidy refuses").skip(1);
+    let rows = lines
         .take_while(|(_, line)| !line.starts_with("## "))
+        .filter_map(|(line, text)| Some((line, text.strip_prefix("| `")?.split('`').next()?)));
+    let mut names: BTreeSet<&str> = crate::tidy::RULES.iter().map(|rule| rule.name).collect();
+    let strange = rows.filter(|(_, row)| !names.remove(row));
+    let mut findings: Vec<Finding> =
+        strange.map(|(line, row)| page.finding(line, format!("tidy has no rule `{row}`"))).collect();
+    let missing = names.into_iter().map(|name| format!("`What tidy refuses` has no row for `{name}`"));
+    findings.extend(missing.map(|message| page.finding(1, message)));
+    findings
 }
 
 /// The counts of the source, by name.
 fn source_counts(repo: &Repo) -> BTreeMap<&'static str, usize> {
     let text = |path: &str| repo.file(path).map_or("", |file| &file.text);
     let catalogue = catalogue(text(CATALOGUE));
-    let of = |published: bool| {
-        let some = catalogue.iter().filter(|category| category.is_published == published);
-        some.map(|category| category.validations.len()).sum::<usize>()
-    };
-    let runtime: usize =
-        catalogue.iter().filter(|category| category.name == NEEDS_RUNTIME).map(|c| c.validations.len()).sum();
-    let Needs { waits, hooks, pending } = needs(text(CATALOGUE), &catalogue);
-    let defects = defects(text(DEFECTS));
-    let migrations = || repo.with_extension("sql").filter(|file| file.path.starts_with(MIGRATIONS));
+    let published = total(&catalogue, |category| category.is_published);
+    let all = total(&catalogue, |_| true);
+    let [waits, hooks, pending] =
+        ["Waits", "QueueHooks", "Pending"].map(|need| needing(text(CATALOGUE), &catalogue, need));
+    // Rows of the form `Name = "where it was seen",`; the place is empty for a defect that is made up.
+    let defects = between(text(DEFECTS), "\ndefects! {", "\n}").lines().map(str::trim);
+    let defects: Vec<&str> = defects.filter(|line| line.contains(" = \"") && line.ends_with("\",")).collect();
+    let migrations = repo.with_extension("sql").filter(|file| file.path.starts_with(MIGRATIONS));
+    let created: Vec<&str> = migrations.flat_map(|file| file.text.lines()).collect();
     let created = |kind: &str| {
-        migrations().flat_map(|file| file.text.lines()).filter(|line| is_created(line, kind)).count()
+        let starts = [format!("CREATE {kind} "), format!("CREATE OR REPLACE {kind} ")];
+        created.iter().filter(|line| starts.iter().any(|start| line.trim_start().starts_with(start))).count()
     };
     let models = repo.with_extension("rs").filter(|file| file.path.starts_with(MODELS));
+    let is_variant = |line: &&str| line.trim().starts_with(|char: char| char.is_ascii_uppercase());
+    let variants = |file: &File| between(&file.text, "enum Bug {", "\n}").lines().filter(is_variant).count();
+    let simulated = between(text(SIMULATED), "const BUGS", "];").lines();
     BTreeMap::from([
-        ("validations", of(true) + of(false)),
-        ("published validations", of(true)),
-        ("added validations", of(false)),
-        ("validations without a runtime", of(true) + of(false) - runtime),
+        ("validations", all),
+        ("published validations", published),
+        ("added validations", all - published),
+        ("validations without a runtime", total(&catalogue, |category| category.name != NEEDS_RUNTIME)),
         ("categories", catalogue.len()),
         ("categories without a runtime", catalogue.iter().filter(|c| c.name != NEEDS_RUNTIME).count()),
         ("validations that wait", waits),
@@ -135,103 +129,54 @@ fn source_counts(repo: &Repo) -> BTreeMap<&'static str, usize> {
         ("validations that show pending work", pending),
         ("validations with needs", waits + hooks + pending),
         ("seeded defects", defects.len()),
-        ("seeded defects that happened", defects.iter().filter(|source| !source.is_empty()).count()),
-        ("simulated defects", text(SIMULATED).lines().filter(|line| is_listed_bug(line)).count()),
-        ("modelled bugs", models.map(|file| variants(&file.text, "enum Bug {")).sum()),
+        ("seeded defects that happened", defects.iter().filter(|line| !line.ends_with(" = \"\",")).count()),
+        ("simulated defects", simulated.filter(|line| line.trim().starts_with("Bug::")).count()),
+        ("modelled bugs", models.map(variants).sum()),
         ("SQL functions", created("FUNCTION")),
         ("tables", created("TABLE")),
         ("tidy rules", crate::tidy::RULES.len()),
     ])
 }
 
-/// The category that only exists with the feature `runtime`.
-const NEEDS_RUNTIME: &str = "race_replay";
-/// The first category that the older contract does not have.
-const FIRST_ADDED: &str = "orphans";
-
 struct Category<'a> {
     name: &'a str,
     is_published: bool,
-    validations: Vec<&'a str>,
+    validations: usize,
 }
 
 /// Lines of the form `category: [first, second],`.
 fn catalogue(text: &str) -> Vec<Category<'_>> {
     let mut is_published = true;
-    let rows = text.lines().filter_map(|line| {
-        let (name, rest) = line.trim().split_once(": [")?;
-        let names = rest.strip_suffix("],")?;
-        let is_name =
-            |name: &str| name.chars().all(|char| char.is_ascii_lowercase() || "_0123456789".contains(char));
-        is_name(name).then(|| (name, names.split(", ").filter(|name| is_name(name)).collect()))
-    });
-    rows.map(|(name, validations)| {
-        is_published &= name != FIRST_ADDED;
-        Category { name, is_published: is_published || name == NEEDS_RUNTIME, validations }
-    })
-    .collect()
+    let rows = text.lines().filter_map(|line| line.trim().strip_suffix("],")?.split_once(": ["));
+    let is_name = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_';
+    rows.filter(|(name, _)| name.chars().all(is_name))
+        .map(|(name, names)| {
+            is_published &= name != FIRST_ADDED;
+            let validations = names.split(", ").filter(|name| name.chars().all(is_name)).count();
+            Category { name, is_published: is_published || name == NEEDS_RUNTIME, validations }
+        })
+        .collect()
 }
 
-/// How many validations do not apply to every store, by the need that they state.
-#[derive(Default)]
-struct Needs {
-    /// A store that waits.
-    waits: usize,
-    /// Hooks that damage queues.
-    hooks: usize,
-    /// `ProviderAdmin::pending`.
-    pending: usize,
+fn total(catalogue: &[Category<'_>], is_counted: impl Fn(&Category<'_>) -> bool) -> usize {
+    catalogue.iter().filter(|category| is_counted(category)).map(|category| category.validations).sum()
 }
 
-/// Counts the arms of `fn needs`.
-fn needs(text: &str, catalogue: &[Category<'_>]) -> Needs {
-    let body = text.split("fn needs(").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap_or_default();
-    let mut needs = Needs::default();
-    let mut parts = body.split("Needs::");
-    let mut pattern = parts.next().unwrap_or_default();
-    for part in parts {
-        let quoted: Vec<&str> = pattern.split('"').skip(1).step_by(2).collect();
-        let count = match quoted.split_first() {
-            // `(category, _)`: all of it.
-            Some((category, [])) => {
-                catalogue.iter().filter(|row| row.name == *category).map(|row| row.validations.len()).sum()
-            }
-            Some((_, names)) => names.len(),
-            None => 0,
-        };
-        match part.split([',', ' ', '\n']).next() {
-            Some("Waits") => needs.waits += count,
-            Some("QueueHooks") => needs.hooks += count,
-            Some("Pending") => needs.pending += count,
-            _ => {}
-        }
-        pattern = part;
-    }
-    needs
+/// The validations that do not apply to every store, from the arms of `fn needs` that end in this need.
+fn needing(text: &str, catalogue: &[Category<'_>], need: &str) -> usize {
+    let parts: Vec<&str> = between(text, "fn needs(", "\n}").split("=> Needs::").collect();
+    let arms = parts.windows(2).filter(|pair| pair[1].starts_with(need));
+    let count = |pattern: &str| match pattern.split('"').skip(1).step_by(2).collect::<Vec<_>>()[..] {
+        // `(category, _)`: all of it.
+        [name] => total(catalogue, |category| category.name == name),
+        ref names => names.len().saturating_sub(1),
+    };
+    arms.map(|pair| count(pair[0])).sum()
 }
 
-/// For each row `Name = "where it was seen",` of the list, the place; empty for a defect that is made up.
-fn defects(text: &str) -> Vec<&str> {
-    let list = text.split("\ndefects! {").nth(1).unwrap_or_default();
-    list.lines().filter_map(|line| line.trim().split_once(" = \"")?.1.strip_suffix("\",")).collect()
-}
-
-/// Whether a line of a migration begins a statement that creates or replaces an object of this kind.
-fn is_created(line: &str, kind: &str) -> bool {
-    let mut words = line.split_whitespace().filter(|word| !matches!(*word, "OR" | "REPLACE"));
-    words.next() == Some("CREATE") && words.next() == Some(kind)
-}
-
-fn is_listed_bug(line: &str) -> bool {
-    let line = line.trim();
-    line.starts_with("Bug::") && line.ends_with(',')
-}
-
-/// The number of variants of an enum with one variant per line.
-fn variants(text: &str, start: &str) -> usize {
-    let body = text.split(start).nth(1).and_then(|rest| rest.split("\n}").next()).unwrap_or_default();
-    let is_variant = |line: &&str| line.trim().starts_with(|char: char| char.is_ascii_uppercase());
-    body.lines().filter(is_variant).count()
+/// The text between two texts, or nothing.
+fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
+    text.split_once(start).and_then(|(_, rest)| rest.split(end).next()).unwrap_or_default()
 }
 
 #[cfg(test)]

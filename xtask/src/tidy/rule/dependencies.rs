@@ -3,9 +3,8 @@
 //! The page names a dependency in backticks at the start of a table row, a list item or a heading. Dependencies that share
 //! a reason are named one after the other.
 
-use crate::tidy::manifest;
 use crate::tidy::markdown;
-use crate::tidy::repo::{Finding, Repo};
+use crate::tidy::repo::{File, Finding, Repo};
 
 const REASONS: &str = "docs/dependencies.md";
 const MANIFEST: &str = "Cargo.toml";
@@ -17,7 +16,7 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
             manifest.finding(1, format!("{REASONS} is missing: it gives the reason of every dependency")),
         ];
     };
-    let declared = declared(repo, &manifest.text);
+    let declared = declared(manifest);
     let explained: Vec<(usize, String)> = explained(&reasons.text);
 
     let mut findings = Vec::new();
@@ -34,10 +33,11 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
 }
 
 /// The dependencies of the workspace table that are not packages of this workspace.
-fn declared(repo: &Repo, manifest: &str) -> Vec<(usize, String)> {
-    let all = manifest::dependencies(manifest, "workspace.dependencies").into_iter();
-    let foreign = all.filter(|found| !found.has_path && !repo.packages.iter().any(|p| p.name == found.name));
-    foreign.map(|found| (found.line, found.name)).collect()
+fn declared(manifest: &File) -> Vec<(usize, String)> {
+    let text: toml::Table = manifest.text.parse().unwrap_or_default();
+    let table = text.get("workspace").and_then(|table| table.get("dependencies")?.as_table());
+    let foreign = table.into_iter().flatten().filter(|(_, value)| value.get("path").is_none());
+    foreign.map(|(name, _)| (manifest.line_of_key(name), name.clone())).collect()
 }
 
 /// A package may have a dependency that the workspace table lacks.
@@ -64,7 +64,7 @@ fn explained(text: &str) -> Vec<(usize, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::{Dependency, Package};
+    use crate::metadata::sample;
     use crate::tidy::repo::printed;
 
     const TABLE: &str = r#"[workspace.dependencies]
@@ -84,8 +84,7 @@ sha2 = "0.10"
     fn a_reason_without_a_dependency_is_refused() {
         let reasons = "# Why\n- `serde`, `sha2`: with `derive`\n- `sqlx`: gone\n- `uuid`: direct\n";
         let mut repo = Repo::of(&[(MANIFEST, TABLE), (REASONS, reasons)]);
-        let dependencies = vec![Dependency { name: "uuid".to_string(), ..Dependency::default() }];
-        repo.packages = vec![Package { dependencies, ..Package::default() }];
+        repo.packages = vec![sample("a", &["uuid"])];
         assert_eq!(printed(check(&repo)), ["docs/dependencies.md:3: `sqlx` is no longer a dependency"]);
     }
 }

@@ -41,15 +41,14 @@ fn is_external(target: &str) -> bool {
 
 /// The path relative to the root, or `None` if it is outside of the repository.
 fn resolve(from: &str, path: &str) -> Option<String> {
-    if path.is_empty() {
-        return Some(from.to_string());
+    let mut parts: Vec<&str> = from.split('/').collect();
+    match path {
+        "" => {}
+        absolute if absolute.starts_with('/') => parts.clear(),
+        _ => drop(parts.pop()),
     }
-    let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let base = if path.starts_with('/') { "" } else { folder };
-    let mut parts: Vec<&str> = Vec::new();
-    for part in base.split('/').chain(path.split('/')) {
+    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
         match part {
-            "" | "." => {}
             ".." => drop(parts.pop()?),
             part => parts.push(part),
         }
@@ -63,13 +62,8 @@ mod tests {
     use crate::tidy::repo::printed;
 
     fn findings(text: &str) -> Vec<String> {
-        let guide = "# Guide\n## First steps\n";
-        printed(check(&Repo::of(&[
-            ("docs/a.md", text),
-            ("docs/guide.md", guide),
-            ("src/x.rs", ""),
-            ("README.md", "# R"),
-        ])))
+        let others = [("docs/guide.md", "# Guide\n## First steps\n"), ("src/x.rs", ""), ("README.md", "# R")];
+        printed(check(&Repo::of(&[&others[..], &[("docs/a.md", text)]].concat())))
     }
 
     #[test]

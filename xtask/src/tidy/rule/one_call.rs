@@ -1,6 +1,7 @@
 //! The page about the way of one call names files and functions that exist, and a call enters each file once.
 
 use crate::tidy::repo::{File, Finding, Repo};
+use crate::tidy::source::find_words;
 
 const PAGE: &str = "docs/internals/one-call.md";
 /// A second entry that the page explains has a path in bold.
@@ -46,13 +47,9 @@ fn missing(repo: &Repo, page: &File, line: usize, path: &str, names: &[&str]) ->
         return vec![page.finding(line, format!("{path} does not exist"))];
     };
     let is_defined = |name: &&&str| {
-        let definitions = ["fn", "struct", "enum", "impl", "let"].map(|keyword| format!("{keyword} {name}"));
-        definitions.iter().any(|definition| {
-            file.text.match_indices(definition.as_str()).any(|(at, _)| {
-                let next = file.text[at + definition.len()..].chars().next();
-                next.is_some_and(|next| !next.is_alphanumeric() && next != '_')
-            })
-        })
+        let mut definitions =
+            ["fn", "struct", "enum", "impl", "let"].map(|keyword| format!("{keyword} {name}")).into_iter();
+        definitions.any(|definition| find_words(&file.text, &definition).next().is_some())
     };
     let undefined = names.iter().filter(|name| !is_defined(name));
     undefined.map(|name| page.finding(line, format!("{path} does not define `{name}`"))).collect()

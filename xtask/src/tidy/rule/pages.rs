@@ -1,6 +1,7 @@
-//! The parts of pages that are copied from source files are up to date, and the provider guide describes every method and
-//! every type of the contract.
+//! The parts of pages that are copied from source files and from recorded figures are up to date, and the provider guide
+//! describes every method and every type of the contract.
 
+use crate::pages::figures::FOLDER;
 use crate::pages::{self, Mistake};
 use crate::tidy::repo::{File, Finding, Repo};
 
@@ -15,8 +16,8 @@ const QUOTED: &[&str] = &[
 ];
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
-    let sources: Vec<(&str, &str)> =
-        repo.with_extension("rs").map(|file| (file.path.as_str(), file.text.as_str())).collect();
+    let sources = repo.files.iter().filter(|file| pages::is_source(&file.path));
+    let sources: Vec<(&str, &str)> = sources.map(|file| (file.path.as_str(), file.text.as_str())).collect();
     let mut findings: Vec<Finding> =
         repo.with_extension("md").filter_map(|file| stale(file, &sources)).collect();
     if let Some(guide) = repo.file(GUIDE) {
@@ -38,44 +39,37 @@ fn stale(file: &File, sources: pages::Sources<'_>) -> Option<Finding> {
 
 /// Methods that the guide does not describe, and types without a table.
 fn undescribed(guide: &File, sources: pages::Sources<'_>) -> Vec<Finding> {
-    let written = pages::written(&guide.text);
-    let parts = pages::parts(&guide.text);
-    let mut findings = Vec::new();
+    let (written, parts) = (pages::written(&guide.text), pages::parts(&guide.text));
+    let mut messages = Vec::new();
     for name in ["Provider", "ProviderAdmin"] {
-        for method in pages::trait_methods(name, sources) {
-            let named = [format!("`{}`", method.name), format!("`{}(", method.name)];
-            if !named.iter().any(|named| written.contains(named)) {
-                let message = format!("`{name}::{}` is in the overview only: describe it", method.name);
-                findings.push(guide.finding(1, message));
+        for pages::Method { name: method, .. } in pages::trait_methods(name, sources) {
+            if !written.contains(&format!("`{method}`")) && !written.contains(&format!("`{method}(")) {
+                messages.push(format!("`{name}::{method}` is in the overview only: describe it"));
             }
         }
     }
-    for name in pages::described_types(sources) {
-        if !parts.contains(&("fields", &name)) {
-            findings.push(
-                guide.finding(1, format!("the fields of `{name}` are missing: `<!-- fields: {name} -->`")),
-            );
-        }
-    }
-    findings
+    let types = pages::described_types(sources).into_iter().filter(|name| !parts.contains(&("fields", name)));
+    messages
+        .extend(types.map(|name| format!("the fields of `{name}` are missing: `<!-- fields: {name} -->`")));
+    messages.into_iter().map(|message| guide.finding(1, message)).collect()
 }
 
-/// Marked lines that no page shows.
+/// Marked lines and recorded figures that no page shows.
 fn unquoted(repo: &Repo) -> Vec<Finding> {
-    let quoted: Vec<&str> = repo
-        .with_extension("md")
-        .flat_map(|file| pages::parts(&file.text))
-        .filter_map(|(kind, what)| (kind == "code").then_some(what))
-        .collect();
+    let parts: Vec<(&str, &str)> =
+        repo.with_extension("md").flat_map(|file| pages::parts(&file.text)).collect();
     let mut findings = Vec::new();
-    let is_quoted = |file: &&File| QUOTED.iter().any(|folder| file.path.starts_with(folder));
-    for file in repo.files.iter().filter(is_quoted) {
-        for (line, name) in pages::marked(&file.text) {
-            if !quoted.contains(&format!("{}#{name}", file.path).as_str()) {
-                findings.push(
-                    file.finding(line, format!("no page quotes `{name}`: remove the mark or quote it")),
-                );
-            }
+    for file in &repo.files {
+        if QUOTED.iter().any(|folder| file.path.starts_with(folder)) {
+            let marked = pages::marked(&file.text).into_iter();
+            let unquoted =
+                marked.filter(|(_, name)| !parts.contains(&("code", &format!("{}#{name}", file.path))));
+            let message = |name: &str| format!("no page quotes `{name}`: remove the mark or quote it");
+            findings.extend(unquoted.map(|(line, name)| file.finding(line, message(name))));
+        }
+        let attempt = file.path.strip_prefix(FOLDER).and_then(|name| name.strip_suffix(".json"));
+        if attempt.is_some_and(|name| !parts.contains(&("figures", name))) {
+            findings.push(file.finding(1, "no page shows these figures"));
         }
     }
     findings
@@ -94,43 +88,33 @@ mod tests {
         | `read` | **required** | Reads. |\n<!-- end -->\n<!-- fields: Info -->\n| field | type | meaning |\n\
         |---|---|---|\n| `id` | `u64` | Id. |\n<!-- end -->\n";
 
-    #[test]
-    fn a_complete_guide_is_accepted() {
-        assert_eq!(printed(check(&Repo::of(&[CONTRACT, (GUIDE, COMPLETE)]))), [""; 0]);
+    fn found(contract: &str, guide: &str) -> Vec<String> {
+        printed(check(&Repo::of(&[(CONTRACT.0, contract), (GUIDE, guide)])))
     }
 
     #[test]
-    fn a_new_method_and_a_new_field_without_a_row_are_refused() {
+    fn a_guide_has_a_row_for_every_method_and_field() {
+        assert_eq!(found(CONTRACT.1, COMPLETE), [""; 0]);
         let more = CONTRACT.1.replace("    fn read", "    fn write(&self);\n    /// Reads.\n    fn read");
-        let found = printed(check(&Repo::of(&[(CONTRACT.0, &more), (GUIDE, COMPLETE)])));
-        assert_eq!(found.len(), 2, "{found:?}");
+        let method = found(&more, COMPLETE);
+        assert_eq!(method.len(), 2, "{method:?}");
         assert!(
-            found[0].contains("run `cargo xtask pages`") && found[1].contains("`Provider::write`"),
-            "{found:?}"
+            method[0].contains("run `cargo xtask pages`") && method[1].contains("`Provider::write`"),
+            "{method:?}"
         );
         let more = CONTRACT.1.replace("    pub id", "    pub tag: u64,\n    /// Id.\n    pub id");
-        let found = printed(check(&Repo::of(&[(CONTRACT.0, &more), (GUIDE, COMPLETE)])));
-        assert!(found.len() == 1 && found[0].starts_with("docs/provider-guide.md:10:"), "{found:?}");
-    }
-
-    #[test]
-    fn a_row_for_a_removed_method_is_refused() {
-        let page = COMPLETE
-            .replace("<!-- end -->\n<!-- fields", "| `gone` | default | Goes. |\n<!-- end -->\n<!-- fields");
-        assert_eq!(check(&Repo::of(&[CONTRACT, (GUIDE, &page)])).len(), 1);
+        let field = found(&more, COMPLETE);
+        assert!(field.len() == 1 && field[0].starts_with("docs/provider-guide.md:10:"), "{field:?}");
+        let removed = "| `gone` | default | Goes. |\n<!-- end -->\n<!-- fields";
+        assert_eq!(found(CONTRACT.1, &COMPLETE.replace("<!-- end -->\n<!-- fields", removed)).len(), 1);
     }
 
     #[test]
     fn a_type_without_a_table_and_a_table_without_a_type_are_refused() {
-        let page = COMPLETE.split("<!-- fields").next().unwrap();
-        let found = printed(check(&Repo::of(&[CONTRACT, (GUIDE, page)])));
-        assert_eq!(
-            found,
-            ["docs/provider-guide.md:1: the fields of `Info` are missing: `<!-- fields: Info -->`"]
-        );
-        let page = COMPLETE.replace("fields: Info", "fields: Gone");
-        let found = printed(check(&Repo::of(&[CONTRACT, (GUIDE, &page)])));
-        assert!(found.len() == 2 && found[0].contains("no type `Gone`"), "{found:?}");
+        let message = "docs/provider-guide.md:1: the fields of `Info` are missing: `<!-- fields: Info -->`";
+        assert_eq!(found(CONTRACT.1, COMPLETE.split("<!-- fields").next().unwrap()), [message]);
+        let gone = found(CONTRACT.1, &COMPLETE.replace("fields: Info", "fields: Gone"));
+        assert!(gone.len() == 2 && gone[0].contains("no type `Gone`"), "{gone:?}");
     }
 
     #[test]
@@ -142,5 +126,19 @@ mod tests {
         assert_eq!(check(&Repo::of(&[source, ("docs/a.md", page)])).len(), 0);
         let stale = page.replace("fn a", "fn b");
         assert_eq!(check(&Repo::of(&[source, ("docs/a.md", &stale)])).len(), 1);
+    }
+    #[test]
+    fn figures_that_no_page_shows_or_that_a_page_shows_wrongly_are_refused() {
+        let figures =
+            ("testdata/scoreboard/sim.json", r#"{"commit": "a", "date": "b", "figures": {"seeds": 7}}"#);
+        assert_eq!(
+            printed(check(&Repo::of(&[figures]))),
+            ["testdata/scoreboard/sim.json:1: no page shows these figures"]
+        );
+        let page =
+            "<!-- figures: sim -->\nb, commit a\n\n| figure | |\n|---|---|\n| seeds | 7 |\n<!-- end -->\n";
+        assert_eq!(check(&Repo::of(&[figures, ("docs/a.md", page)])).len(), 0);
+        let stale = page.replace('7', "8");
+        assert_eq!(check(&Repo::of(&[figures, ("docs/a.md", &stale)])).len(), 1);
     }
 }

@@ -3,13 +3,15 @@
 //! Names of other libraries are listed in xtask/tidy.toml.
 
 mod api;
-mod names;
 
 use self::api::Api;
+use crate::Cli;
 use crate::tidy::markdown;
 use crate::tidy::repo::{File, Finding, Repo};
 
 const FOLDER: &str = "skills/";
+/// Subcommands of cargo that a skill may name.
+const CARGO: &[&str] = &["add", "build", "run", "test"];
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     let skills: Vec<&File> = repo.with_extension("md").filter(|file| file.path.starts_with(FOLDER)).collect();
@@ -21,10 +23,9 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     for file in skills {
         findings.extend(front_matter(file));
         for (line, prose) in markdown::prose(&file.text) {
-            let unknown = names::quoted(prose)
-                .into_iter()
-                .filter(|name| !repo.tables.foreign_names.iter().any(|foreign| foreign == name));
-            let unknown = unknown.filter_map(|name| names::mistake(name, repo, &api));
+            let quoted = prose.split('`').skip(1).step_by(2);
+            let ours = quoted.filter(|name| !repo.tables.foreign_names.iter().any(|foreign| foreign == name));
+            let unknown = ours.filter_map(|name| mistake(name, repo, &api));
             findings.extend(unknown.map(|message| file.finding(line, message)));
         }
         findings.extend(code_blocks(file));
@@ -56,6 +57,37 @@ fn code_blocks(file: &File) -> Vec<Finding> {
     exempt.map(|(line, info)| file.finding(line, message(info))).collect()
 }
 
+/// The reason why a name is wrong.
+fn mistake(name: &str, repo: &Repo, api: &Api) -> Option<String> {
+    let words: Vec<&str> = name.split_whitespace().collect();
+    match words.as_slice() {
+        ["cargo", "xtask", command, ..] => {
+            (!Cli::has_command(command)).then(|| format!("`{name}`: xtask has no command `{command}`"))
+        }
+        ["cargo", rest @ ..] => cargo(name, rest, repo),
+        ["outlast", verbs @ ..] => {
+            let mut verbs = verbs.iter().take_while(|verb| !verb.starts_with('-'));
+            let unknown = verbs.find(|verb| !api.has_verb(verb));
+            unknown.map(|verb| format!("`{name}`: the command has no `{verb}`"))
+        }
+        [path] if path.starts_with(['.', '~']) && path.contains('/') => None,
+        [path] if path.contains('/') => {
+            (!repo.has(path)).then(|| format!("`{path}`: there is no such file or folder"))
+        }
+        [_] => (!api.has(name)).then(|| format!("`{name}`: there is no such name in the public API")),
+        _ => Some(format!("`{name}` is neither a command nor a name: write it without backticks")),
+    }
+}
+
+fn cargo(name: &str, words: &[&str], repo: &Repo) -> Option<String> {
+    if !words.first().is_some_and(|word| CARGO.contains(word)) {
+        return Some(format!("`{name}`: cargo has no such command, or the rule does not know it"));
+    }
+    let example = words.iter().position(|word| *word == "--example").and_then(|at| words.get(at + 1))?;
+    let path = format!("crates/outlast/examples/{example}.rs");
+    repo.file(&path).is_none().then(|| format!("`{name}`: there is no `{path}`"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,12 +103,8 @@ mod tests {
     );
 
     fn found(prose: &str) -> Vec<String> {
-        printed(check(&Repo::of(&[
-            API,
-            CLI,
-            ("skills/README.md", prose),
-            ("crates/outlast/examples/a.rs", ""),
-        ])))
+        let example = ("crates/outlast/examples/a.rs", "");
+        printed(check(&Repo::of(&[API, CLI, ("skills/README.md", prose), example])))
     }
 
     #[test]
@@ -88,20 +116,10 @@ mod tests {
 
     #[test]
     fn names_that_do_not_exist_are_refused() {
-        let wrong = [
-            "`Client::stop`",
-            "`Klient`",
-            "`Fault::Start`",
-            "`ctx.stop(..)`",
-            "`crates/none`",
-            "`cargo xtask none`",
-            "`outlast none`",
-            "`cargo run -p outlast --example b`",
-            "`cargo none`",
-            "`two words`",
-        ];
-        for name in wrong {
-            assert_eq!(found(&format!("text\n{name}")).len(), 1, "{name}");
+        let wrong = "Client::stop, Klient, Fault::Start, ctx.stop(..), crates/none, cargo xtask none, outlast none, \
+            cargo run -p outlast --example b, cargo none, two words";
+        for name in wrong.split(", ") {
+            assert_eq!(found(&format!("text\n`{name}`")).len(), 1, "{name}");
         }
     }
 

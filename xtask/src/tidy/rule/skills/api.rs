@@ -15,9 +15,8 @@ pub(super) struct Api {
 impl Api {
     pub(super) fn of(repo: &Repo) -> Self {
         let mut api = Self::default();
-        for (file, _) in
-            repo.rust().filter(|(file, _)| file.path.starts_with("crates/") && file.path.contains("/src/"))
-        {
+        let is_source = |path: &str| path.starts_with("crates/") && path.contains("/src/");
+        for file in repo.with_extension("rs").filter(|file| is_source(&file.path)) {
             if !file.path.starts_with("crates/cli/") {
                 let module = file.path.rsplit('/').next().unwrap_or_default().trim_end_matches(".rs");
                 api.names.insert(module.to_string());
@@ -28,8 +27,8 @@ impl Api {
         }
         for package in &repo.packages {
             api.names.insert(package.name.replace('-', "_"));
-            api.names.insert(package.name.clone());
-            api.names.extend(package.features.iter().cloned());
+            api.names.insert(package.name.to_string());
+            api.names.extend(package.features.keys().cloned());
         }
         // Validations are named in a list.
         if let Some(list) = repo.file("crates/conformance/src/catalogue.rs") {
@@ -58,22 +57,16 @@ impl Api {
     }
 
     fn read(&mut self, text: &str) {
-        let mut owner: Option<String> = None;
+        let mut owner = None;
         for line in text.lines() {
-            let is_top = !line.starts_with(' ');
-            if is_top && line.ends_with('{') {
+            if line == "}" || (!line.starts_with(' ') && line.ends_with('{')) {
                 owner = owner_of(line);
             }
-            if let Some(name) = item(line.trim_start()) {
-                self.names.insert(name.to_string());
-            }
+            self.names.extend(item(line.trim_start()).map(str::to_string));
             let member = line.strip_prefix("    ").filter(|line| !line.starts_with(' ')).and_then(member);
-            if let (Some(owner), Some(member)) = (&owner, member) {
+            if let (Some(owner), Some(member)) = (owner, member) {
                 self.names.insert(member.to_string());
-                self.members.entry(owner.clone()).or_default().insert(member.to_string());
-            }
-            if line == "}" {
-                owner = None;
+                self.members.entry(owner.to_string()).or_default().insert(member.to_string());
             }
         }
     }
@@ -98,23 +91,21 @@ impl Api {
 }
 
 /// The type that a block at the left margin is about.
-fn owner_of(line: &str) -> Option<String> {
-    let line = line.trim_end_matches('{').trim();
+fn owner_of(line: &str) -> Option<&str> {
+    let line = line.strip_suffix('{')?.trim();
     let (kind, rest) = line.strip_prefix("pub ").unwrap_or(line).split_once([' ', '<'])?;
     let head = match kind {
         "struct" | "enum" | "trait" => rest,
         "impl" => rest.rsplit(" for ").next()?.rsplit("> ").next()?,
         _ => return None,
     };
-    identifier(head.trim_start().rsplit_once("::").map_or(head.trim_start(), |(_, name)| name))
+    name_at(head.trim_start().rsplit("::").next()?)
 }
 
 /// The name that a public item declares.
 fn item(line: &str) -> Option<&str> {
     let line = line.strip_prefix("macro_rules! ").or_else(|| {
-        let line = line.strip_prefix("pub ")?;
-        let line = line.strip_prefix("async ").unwrap_or(line);
-        let (kind, rest) = line.split_once(' ')?;
+        let (kind, rest) = without(line.strip_prefix("pub ")?, &["async "]).split_once(' ')?;
         matches!(kind, "struct" | "enum" | "trait" | "fn" | "mod" | "type" | "const").then_some(rest)
     })?;
     name_at(line)
@@ -122,25 +113,21 @@ fn item(line: &str) -> Option<&str> {
 
 /// The name of a method, field or variant.
 fn member(line: &str) -> Option<&str> {
-    let line = line.strip_prefix("pub ").unwrap_or(line);
-    let line = line.strip_prefix("const ").unwrap_or(line);
-    let line = line.strip_prefix("async ").unwrap_or(line);
-    let function = line.strip_prefix("fn ");
-    let name = name_at(function.unwrap_or(line))?;
-    let rest = &function.unwrap_or(line)[name.len()..];
-    let is_field = rest.starts_with(": ");
+    let line = without(line, &["pub ", "const ", "async "]);
+    let name = name_at(without(line, &["fn "]))?;
+    let rest = &line[line.find(name)? + name.len()..];
     let is_variant = name.starts_with(|char: char| char.is_ascii_uppercase())
         && (rest.is_empty() || rest.starts_with([',', '(', ' ']));
-    (function.is_some() || is_field || is_variant).then_some(name)
+    (line.starts_with("fn ") || rest.starts_with(": ") || is_variant).then_some(name)
+}
+
+fn without<'a>(line: &'a str, words: &[&str]) -> &'a str {
+    words.iter().fold(line, |line, word| line.strip_prefix(word).unwrap_or(line))
 }
 
 fn name_at(text: &str) -> Option<&str> {
     let end = text.find(|char: char| !char.is_ascii_alphanumeric() && char != '_').unwrap_or(text.len());
     Some(&text[..end]).filter(|name| !name.is_empty())
-}
-
-fn identifier(text: &str) -> Option<String> {
-    name_at(text).map(str::to_string)
 }
 
 #[cfg(test)]
@@ -155,16 +142,9 @@ mod tests {
              impl fmt::Display for ProviderError {\n    fn fmt(&self) {}\n}\npub trait Provider: Any {\n    async fn read(&self);\n}\n\
              pub enum Fault {\n    Lost,\n    Late {\n        by: u8,\n    },\n}\nmacro_rules! tests {\n",
         );
-        for name in [
-            "Client",
-            "Client::limits",
-            "Builder::send",
-            "x.send(..)",
-            "Provider::read",
-            "Fault::Late",
-            "tests!",
-            "a::b::Fault",
-        ] {
+        let found =
+            "Client Client::limits Builder::send x.send(..) Provider::read Fault::Late tests! a::b::Fault";
+        for name in found.split(' ') {
             assert!(api.has(name), "{name}");
         }
         for name in ["Client::send", "Fault::by", "sent", "Fault::Client", "Late::by", ""] {

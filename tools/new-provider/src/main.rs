@@ -2,28 +2,31 @@
 //!
 //! The crate compiles, and its tests are the validation suite: each validation fails with the name of the first missing
 //! method that it calls.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to its terminal")]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Parser;
 use outlast_toolkit::files::{read, write};
 use outlast_toolkit::process;
 
 /// The files of the crate. The names `template-store`, `TemplateStore` and `OUTLAST` in them are replaced.
 const FILES: &[(&str, &str)] = &[
-    ("Cargo.toml", include_str!("../../crates/tutorial/template/Cargo.toml.in")),
-    ("src/lib.rs", include_str!("../../crates/tutorial/template/src/lib.rs")),
-    ("src/provider.rs", include_str!("../../crates/tutorial/template/src/provider.rs")),
-    ("src/admin.rs", include_str!("../../crates/tutorial/template/src/admin.rs")),
-    ("src/tests.rs", include_str!("../../crates/tutorial/template/src/tests.rs")),
-    (".github/workflows/contract.yml", include_str!("../../crates/tutorial/template/contract.yml")),
+    ("Cargo.toml", include_str!("../../../crates/tutorial/template/Cargo.toml.in")),
+    ("src/lib.rs", include_str!("../../../crates/tutorial/template/src/lib.rs")),
+    ("src/provider.rs", include_str!("../../../crates/tutorial/template/src/provider.rs")),
+    ("src/admin.rs", include_str!("../../../crates/tutorial/template/src/admin.rs")),
+    ("src/tests.rs", include_str!("../../../crates/tutorial/template/src/tests.rs")),
+    (".github/workflows/contract.yml", include_str!("../../../crates/tutorial/template/contract.yml")),
     (".gitignore", "/target\n"),
 ];
 
 /// Writes a crate in which every method answers "not implemented", and whose tests are the validation suite.
 /// docs/provider-tutorial.md has the order in which to write the methods.
-#[derive(clap::Args)]
-pub(crate) struct Args {
+#[derive(Parser)]
+#[command(name = "new-provider", bin_name = "cargo xtask new-provider")]
+struct Args {
     /// The name of the crate: lower-case words with hyphens, for example `my-store`
     name: String,
     /// The parent folder of the crate; default: the folder that contains this clone
@@ -31,13 +34,20 @@ pub(crate) struct Args {
     folder: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
+fn main() -> ExitCode {
+    let Args { name, folder } = Args::parse();
     let root = process::root();
-    let folder = args.folder.as_deref().unwrap_or_else(|| root.parent().unwrap_or(&root));
-    let target = create(&args.name, folder, &root)?;
-    println!("wrote {}", target.display());
-    println!("next: cd {} && cargo test", target.display());
-    Ok(ExitCode::SUCCESS)
+    let folder = folder.as_deref().unwrap_or_else(|| root.parent().unwrap_or(&root));
+    match create(&name, folder, &root) {
+        Ok(target) => {
+            println!("wrote {0}\nnext: cd {0} && cargo test", target.display());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("new-provider: {message}");
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// Writes the crate and returns its folder.
@@ -74,7 +84,6 @@ fn type_name(name: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
     use std::process::Command;
 
     /// Does not apply to a store that does not wait or show pending work, or to a factory that cannot damage queues.
@@ -109,47 +118,37 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path().join("mine")).unwrap().count(), 0);
     }
 
-    /// For each test of the crate: whether it passed, and its output.
-    fn outcomes(output: &str) -> BTreeMap<String, (bool, String)> {
-        let mut outcomes = BTreeMap::new();
-        for line in output.lines() {
-            let Some((name, result)) =
-                line.strip_prefix("test tests::contract::").and_then(|l| l.split_once(" ... "))
-            else {
-                continue;
-            };
-            let head = format!("---- tests::contract::{name} stdout ----");
-            let printed =
-                output.split_once(&head).map_or("", |(_, rest)| rest.split("\n---- ").next().unwrap_or(""));
-            outcomes.insert(name.to_string(), (result == "ok", printed.to_string()));
-        }
-        outcomes
+    /// The output of the tests of a new crate, and what the compiler said.
+    fn tested() -> (String, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let created = create("my-store", folder.path(), &process::root()).unwrap();
+        let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_path_buf();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["test", "--offline", "--lib"]).current_dir(&created).env("CARGO_TARGET_DIR", target);
+        // As in the profile of this workspace: dependencies with the same features are not compiled again.
+        cargo.env("CARGO_PROFILE_DEV_DEBUG", "0").env("RUST_BACKTRACE", "0");
+        let output = cargo.output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     }
 
     #[test]
     fn a_new_provider_compiles_and_fails_the_suite_where_methods_are_missing() {
-        let folder = tempfile::tempdir().unwrap();
-        let created = create("my-store", folder.path(), &process::root()).unwrap();
-        let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_path_buf();
-        let output = Command::new(env!("CARGO"))
-            .args(["test", "--offline", "--lib"])
-            .current_dir(&created)
-            .env("CARGO_TARGET_DIR", target)
-            // As in the profile of this workspace: dependencies with the same features are not compiled again.
-            .env("CARGO_PROFILE_DEV_DEBUG", "0")
-            .env("RUST_BACKTRACE", "0")
-            .output()
-            .unwrap();
-        let (printed, said) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        let outcomes = outcomes(&printed);
-        assert!(outcomes.len() > 300, "{said}\n{printed}");
+        let (printed, said) = tested();
+        let results = printed
+            .lines()
+            .filter_map(|line| line.strip_prefix("test tests::contract::")?.split_once(" ... "));
+        let results: Vec<(&str, &str)> = results.collect();
+        assert!(results.len() > 300, "{said}\n{printed}");
         assert!(!said.contains("warning: unused"), "{said}");
-        for (name, (passed, text)) in &outcomes {
+        for (name, result) in results {
+            let head = format!("---- tests::contract::{name} stdout ----");
+            let text =
+                printed.split_once(&head).map_or("", |(_, rest)| rest.split("\n---- ").next().unwrap());
+            let passed = result == "ok";
             let missing = text.contains("not implemented") || text.contains("does not implement corrupt_");
-            assert!(*passed || missing, "{name} fails for another reason: {text}");
+            assert!(passed || missing, "{name} fails for another reason: {text}");
             let applies = !NOT_APPLICABLE.iter().any(|start| name.starts_with(start));
-            assert_eq!(*passed, !applies, "{name}: {text}");
+            assert_eq!(passed, !applies, "{name}: {text}");
         }
     }
 }
