@@ -9,6 +9,7 @@ mod peer {
 #[path = "../../../../bench/peers/stores/src/programs.rs"]
 mod peer_programs;
 
+mod audit;
 mod check;
 mod config;
 #[cfg(feature = "cosmos")]
@@ -16,6 +17,9 @@ mod cosmos;
 mod dead_letter;
 mod demo;
 mod doctor;
+mod execution;
+#[cfg(unix)]
+mod follow;
 mod instance;
 #[cfg(unix)]
 mod killed;
@@ -28,10 +32,15 @@ mod postgres;
 mod program;
 #[cfg(all(unix, feature = "server"))]
 mod serve;
+mod sizes;
 mod stores;
 mod stress;
 mod support;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod timeline;
+#[cfg(feature = "server")]
+mod token;
 mod transfer;
 mod usage;
 mod verbs;
