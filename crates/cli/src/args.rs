@@ -8,6 +8,7 @@ use crate::doctor::DoctorArgs;
 use crate::execution::ExecutionArgs;
 use crate::instance::InstanceArgs;
 use crate::metrics::MetricsArgs;
+use crate::migrate::MigrateArgs;
 use crate::migrate_from::MigrateFromArgs;
 use crate::orchestration::OrchestrationArgs;
 use crate::queue::QueueArgs;
@@ -56,6 +57,7 @@ pub(crate) enum Command {
     Instance(InstanceArgs),
     Man(ManArgs),
     Metrics(MetricsArgs),
+    Migrate(MigrateArgs),
     /// Bring the instances of another product's store over
     #[command(arg_required_else_help = true)]
     MigrateFrom(MigrateFromArgs),

@@ -29,6 +29,7 @@ mod failure;
 mod follow;
 mod instance;
 mod metrics;
+mod migrate;
 mod migrate_from;
 mod orchestration;
 mod output;
@@ -99,6 +100,7 @@ fn run(args: Args) -> Result<(), Failure> {
             Command::Instance(instance) => instance::run(instance).await,
             Command::Man(man) => shell::man(&man),
             Command::Metrics(metrics) => metrics::run(metrics).await,
+            Command::Migrate(migrate) => migrate::run(migrate).await,
             Command::MigrateFrom(migrate) => migrate_from::run(migrate).await,
             Command::Orchestration(orchestration) => orchestration::run(orchestration).await,
             Command::Queue(queue) => queue::run(queue).await,

@@ -24,6 +24,7 @@ mod instance;
 #[cfg(unix)]
 mod killed;
 mod migrate;
+mod migrations;
 #[cfg(all(unix, feature = "server"))]
 mod needs_browser;
 #[cfg(all(unix, feature = "server"))]

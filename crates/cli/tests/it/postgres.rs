@@ -124,6 +124,37 @@ mod needs_postgres {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+    async fn migrate_creates_a_schema_and_refuses_a_newer_one() {
+        let (url, schema) = (server_url(), fresh("migrate"));
+        let migrate = |more: &[&str]| {
+            let args = ["migrate", "--schema", &schema];
+            said(outlast(args.iter().chain(more)).env("OUTLAST_STORE", &url).output().unwrap())
+        };
+        let behind = migrate(&["--check"]);
+        assert_eq!((behind.code, behind.err.as_str()), (Some(1), ""), "{behind:?}");
+        assert!(
+            behind.out.contains("has schema version 0, this release has")
+                && behind.out.contains("\n  1 tables\n")
+        );
+        let refused = migrate(&[]).failed();
+        assert!(refused.contains("there is no store in schema") && refused.contains("--create"), "{refused}");
+        let created = migrate(&["--create"]).fine();
+        assert!(created.starts_with(&format!("Created schema '{schema}' of postgres://...@")), "{created}");
+        let current = migrate(&["--check", "-o", "json"]).json();
+        assert!(
+            current["before"] == current["known"] && current["migrations"] == serde_json::json!([]),
+            "{current}"
+        );
+        assert!(migrate(&[]).fine().contains("which is that of this release"));
+        execute(&format!(
+            "INSERT INTO {schema}.outlast_migrations (version, name, checksum) VALUES (99, 'later', 'x')"
+        ))
+        .await;
+        let newer = migrate(&["--check"]);
+        assert!(newer.code == Some(7) && newer.err.contains("use a newer release"), "{newer:?}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
     async fn reading_subcommands_need_only_the_right_to_read() {
         let (schema, role) = (fresh("cli"), fresh("reader"));
         program(&schema).await.fill_and_stop().await;
