@@ -1,10 +1,14 @@
 //! The command line.
 
+use crate::audit::AuditArgs;
 use crate::check::CheckArgs;
 use crate::config::ConfigArgs;
 use crate::dead_letter::DeadLetterArgs;
 use crate::doctor::DoctorArgs;
+use crate::execution::ExecutionArgs;
 use crate::instance::InstanceArgs;
+use crate::metrics::MetricsArgs;
+use crate::migrate::MigrateArgs;
 use crate::migrate_from::MigrateFromArgs;
 use crate::orchestration::OrchestrationArgs;
 use crate::queue::QueueArgs;
@@ -33,6 +37,9 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Show the audit: the changes that operators have made
+    #[command(arg_required_else_help = true)]
+    Audit(AuditArgs),
     Check(CheckArgs),
     Completions(CompletionsArgs),
     /// Show the profiles: named stores in a file of your configuration folder
@@ -43,10 +50,15 @@ pub(crate) enum Command {
     DeadLetter(DeadLetterArgs),
     Demo(DemoArgs),
     Doctor(DoctorArgs),
+    /// Show and delete the executions of an instance
+    #[command(arg_required_else_help = true)]
+    Execution(ExecutionArgs),
     /// Show the instances of a store, say why they wait, send them events, and cancel them
     #[command(arg_required_else_help = true)]
     Instance(InstanceArgs),
     Man(ManArgs),
+    Metrics(MetricsArgs),
+    Migrate(MigrateArgs),
     /// Bring the instances of another product's store over
     #[command(arg_required_else_help = true)]
     MigrateFrom(MigrateFromArgs),
@@ -62,6 +74,10 @@ pub(crate) enum Command {
     #[cfg(feature = "server")]
     Serve(crate::serve::ServeArgs),
     Stress(StressArgs),
+    /// Make the token file of `outlast serve`
+    #[cfg(feature = "server")]
+    #[command(arg_required_else_help = true)]
+    Token(crate::token::TokenArgs),
 }
 
 /// Run a shop that loses no order and charges no customer twice, after any number of kills.

@@ -79,6 +79,11 @@ impl Failure {
         Self { message: None, code: STOPPED }
     }
 
+    /// Whether the store could not be reached or was locked: the same call may work later.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        self.code == UNAVAILABLE
+    }
+
     /// Prints the message and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         if let Some(message) = self.message {

@@ -1,17 +1,36 @@
 //! The `outlast` command: a demo that survives kills, commands for the instances of a store, a check of new programs, and stress runs.
 //!
-//! `check/` replays instances with a new build of a program, `config.rs` has the profiles of the user, `dead_letter.rs` requeues and drops dead letters, `demo/` is a shop that demonstrates Outlast, `doctor/` looks for states that do not mend themselves, `instance/` has one file per subcommand for operators, `migrate_from/` reads stores of `duroxide`, `orchestration.rs` pauses and resumes orchestrations, `queue.rs` counts the queues, `retention.rs` deletes by age, `stress/` puts a store under
-//! load, `serve.rs` runs the HTTP server, `shell.rs` prints completions and manual pages, `store/` opens the store that `--store` names, `transfer/` moves instances between stores and files. Commands print through `output.rs` and return a `Failure`.
+//! | file | command |
+//! |---|---|
+//! | `audit.rs`, `execution/`, `metrics.rs`, `queue.rs` | reads of the store as a whole, executions |
+//! | `check/` | replays instances with a new build of a program |
+//! | `config.rs`, `store/` | profiles of the user; opens the store that `--store` names |
+//! | `dead_letter.rs`, `orchestration.rs` | requeues and drops dead letters; pauses and resumes orchestrations |
+//! | `demo/` | a shop that demonstrates Outlast |
+//! | `doctor/` | looks for states that do not mend themselves |
+//! | `instance/` | one file per subcommand for operators; `follow.rs`: their `--follow` |
+//! | `migrate.rs`, `migrate_from/`, `transfer/` | migrations; stores of `duroxide`; moves instances between stores and files |
+//! | `retention.rs` | deletes ended instances, records and dead letters by age |
+//! | `serve.rs`, `token.rs` | the HTTP server and its token file |
+//! | `shell.rs` | completions and manual pages |
+//! | `stress/` | puts a store under load |
+//!
+//! Commands print through `output.rs` and return a `Failure`.
 
 mod args;
+mod audit;
 mod check;
 mod config;
 mod dead_letter;
 mod demo;
 mod doctor;
 mod duration;
+mod execution;
 mod failure;
+mod follow;
 mod instance;
+mod metrics;
+mod migrate;
 mod migrate_from;
 mod orchestration;
 mod output;
@@ -22,9 +41,12 @@ mod retention;
 #[cfg(feature = "server")]
 mod serve;
 mod shell;
+mod signals;
 mod store;
 mod stress;
 mod terminal;
+#[cfg(feature = "server")]
+mod token;
 mod transfer;
 
 use args::{Args, Command};
@@ -69,14 +91,18 @@ fn run(args: Args) -> Result<(), Failure> {
         .map_err(|error| Failure::new(format!("the threads of the command could not be started: {error}")))?;
     tokio.block_on(async {
         match args.command {
+            Command::Audit(audit) => audit::run(audit).await,
             Command::Check(check) => check::run(check).await,
             Command::Completions(completions) => shell::completions(&completions),
             Command::Config(config) => config::run(&config),
             Command::DeadLetter(letter) => dead_letter::run(letter).await,
             Command::Demo(demo) => demo::run(demo).await,
             Command::Doctor(doctor) => doctor::run(doctor).await,
+            Command::Execution(execution) => execution::run(execution).await,
             Command::Instance(instance) => instance::run(instance).await,
             Command::Man(man) => shell::man(&man),
+            Command::Metrics(metrics) => metrics::run(metrics).await,
+            Command::Migrate(migrate) => migrate::run(migrate).await,
             Command::MigrateFrom(migrate) => migrate_from::run(migrate).await,
             Command::Orchestration(orchestration) => orchestration::run(orchestration).await,
             Command::Queue(queue) => queue::run(queue).await,
@@ -84,6 +110,8 @@ fn run(args: Args) -> Result<(), Failure> {
             #[cfg(feature = "server")]
             Command::Serve(serve) => serve::run(serve).await,
             Command::Stress(stress) => stress::run(stress).await,
+            #[cfg(feature = "server")]
+            Command::Token(token) => token::run(token),
         }
     })
 }

@@ -39,11 +39,12 @@ pub(crate) fn print_list<T: Serialize, E: Serialize>(
     write(&lines)
 }
 
-fn line(value: &impl Serialize) -> Result<String, Failure> {
+/// A value as a line of JSON.
+pub(crate) fn line(value: &impl Serialize) -> Result<String, Failure> {
     Ok(serde_json::to_string(value).map_err(|error| Failure::new(error.to_string()))? + "\n")
 }
 
-fn write(text: &str) -> Result<(), Failure> {
+pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
@@ -51,21 +52,48 @@ fn write(text: &str) -> Result<(), Failure> {
 
 /// A table whose columns have the width of their longest cell. The last column is not padded.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
-    let mut widths: Vec<usize> = header.iter().map(|cell| cell.chars().count()).collect();
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+    let mut columns = Columns::new(header, &[]);
+    columns.widen(rows);
+    columns.header() + &columns.rows(rows)
+}
+
+/// A table that is printed in parts. A column becomes wider with its longest cell, and never narrower.
+pub(crate) struct Columns {
+    header: Vec<String>,
+    widths: Vec<usize>,
+}
+
+impl Columns {
+    /// `widths`: the first widths of the first columns.
+    pub(crate) fn new(header: &[&str], widths: &[usize]) -> Self {
+        let header: Vec<String> = header.iter().map(|cell| cell.to_string()).collect();
+        let given = widths.iter().copied().chain(std::iter::repeat(0));
+        let widths = header.iter().zip(given).map(|(cell, width)| cell.chars().count().max(width)).collect();
+        Self { header, widths }
+    }
+
+    fn widen(&mut self, rows: &[Vec<String>]) {
+        for row in rows {
+            for (width, cell) in self.widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
         }
     }
-    let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let padded: String = cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
-        format!("{}\n", padded.trim_end())
-    };
-    let mut text = line(&mut header.iter().copied());
-    for row in rows {
-        text.push_str(&line(&mut row.iter().map(String::as_str)));
+
+    pub(crate) fn header(&self) -> String {
+        self.line(&self.header)
     }
-    text
+
+    pub(crate) fn rows(&mut self, rows: &[Vec<String>]) -> String {
+        self.widen(rows);
+        rows.iter().map(|row| self.line(row)).collect()
+    }
+
+    fn line(&self, cells: &[String]) -> String {
+        let cells = cells.iter().zip(&self.widths);
+        let padded: String = cells.map(|(cell, width)| format!("{cell:<width$}  ")).collect();
+        format!("{}\n", padded.trim_end())
+    }
 }
 
 /// Text from the store on one line: control characters are escaped, so that they cannot move the cursor of the terminal.

@@ -183,7 +183,7 @@ pub mod providers {
         pub use outlast_provider::{ExportOutcome, ImportOutcome};
         pub use outlast_provider_kit::transfer::{ExportRow, exported};
     }
-    pub use outlast_provider_kit::migrations::MigrationRefusal;
+    pub use outlast_provider_kit::migrations::{MigrationRefusal, SchemaState};
     pub use outlast_provider_kit::url::shown as shown_url;
 
     /// A store that measures the calls of another store.

@@ -24,6 +24,7 @@ use outlast_provider::{
     SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest,
     WorkRequest, saturating_ms,
 };
+use outlast_provider_kit::migrations::SchemaState;
 use outlast_provider_kit::plan::{activity_row, checked_id, checked_key, history_rows, message_row};
 use std::collections::HashMap;
 use std::fmt;
@@ -80,6 +81,16 @@ impl PostgresProvider {
             listener::start(&shared);
         }
         Ok(Self { shared })
+    }
+
+    /// The schema of the store beside that of this release, without applying migrations and without writing. Version 0 is a schema
+    /// without a store, or one that does not exist.
+    ///
+    /// # Errors
+    ///
+    /// If the server cannot be reached, the schema has tables of another program, or a newer release wrote the store.
+    pub async fn schema_state(config: ProviderConfig) -> Result<SchemaState, PostgresError> {
+        schema::state(&Db::new(&config, Arc::new(Counters::default()))?).await
     }
 
     /// The schema of the store.

@@ -3,7 +3,7 @@
 use crate::db::{Db, ONLY, Result, cell};
 use crate::deadline::within;
 use crate::{MigrationPolicy, PostgresError, functions};
-use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, pending};
+use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, SchemaState, pending};
 use std::sync::LazyLock;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient};
@@ -55,6 +55,17 @@ async fn prepare_on(db: &Db, client: &mut Client, policy: MigrationPolicy) -> Re
         (Ok(due), MigrationPolicy::VerifyOnly) => Err(refused(db, unapplied(due))),
         (Err(error), MigrationPolicy::VerifyOnly) => Err(error),
     }
+}
+
+/// The schema of the store beside that of this release. Writes nothing.
+pub(crate) async fn state(db: &Db) -> Result<SchemaState> {
+    let client = db.connection().await?;
+    let closer = client.closer();
+    within(db, &closer, db.long_deadline, state_on(db, &client)).await
+}
+
+async fn state_on(db: &Db, client: &Client) -> Result<SchemaState> {
+    Ok(SchemaState::of(MIGRATIONS.as_slice(), due(db, client).await?))
 }
 
 /// All that is due in one transaction, under a lock that only migrations of this schema take. A lock of the transaction goes

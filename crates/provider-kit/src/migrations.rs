@@ -76,14 +76,39 @@ impl fmt::Display for MigrationRefusal {
             ),
             Self::Older { found, known } => write!(
                 f,
-                "the store has schema version {found}, this release needs {known}: start a program of this release \
-                 with a role that may create tables, or use the release of that version"
+                "the store has schema version {found}, this release needs {known}: run `outlast migrate`, start a program \
+                 of this release with a role that may create tables, or use the release of that version"
             ),
         }
     }
 }
 
 impl std::error::Error for MigrationRefusal {}
+
+/// The schema of a store beside the schema of this release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SchemaState {
+    /// The newest version that is applied; 0 if the store does not exist.
+    pub applied: u32,
+    /// The newest version of this release.
+    pub known: u32,
+    /// The versions and names of the migrations that are due, in order.
+    pub due: Vec<(u32, &'static str)>,
+}
+
+impl SchemaState {
+    /// The state of a store for which these migrations are due.
+    pub fn of(bundled: &[Migration], due: &[Migration]) -> Self {
+        let known = bundled.last().map_or(0, |migration| migration.version);
+        let applied = due.first().map_or(known, |first| first.version - 1);
+        Self {
+            applied,
+            known,
+            due: due.iter().map(|migration| (migration.version, migration.name)).collect(),
+        }
+    }
+}
 
 /// The migrations that are not applied yet, in order. Returns an error unless the applied migrations are a prefix of the
 /// bundled list with the same checksums.
@@ -149,6 +174,17 @@ mod tests {
             let what = what.to_string();
             assert_eq!(next(damaged), Err(MigrationRefusal::Damaged { what }), "{damaged:?}");
         }
+    }
+
+    #[test]
+    fn state_has_the_applied_version_and_the_due_migrations() {
+        let state = |from: usize| {
+            let state = SchemaState::of(&BUNDLED, &BUNDLED[from..]);
+            (state.applied, state.known, state.due)
+        };
+        assert_eq!(state(0), (0, 3, vec![(1, "one"), (2, "two"), (3, "three")]));
+        assert_eq!(state(2), (2, 3, vec![(3, "three")]));
+        assert_eq!(state(3), (3, 3, vec![]));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::counters::Counters;
 use crate::db::{Db, Result, column};
 use crate::url::{Access, Location};
 use crate::{SqliteError, SqliteOptions, schema};
+use outlast_provider_kit::migrations::SchemaState;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
@@ -71,6 +72,19 @@ fn open_writer(
     set_number(&db, path, "temp_store", "MEMORY", 2)?;
     schema::migrate(&db, path, options)?;
     Ok(db)
+}
+
+/// The schema of an existing store. Writes nothing.
+pub(crate) fn schema_state(location: &Location) -> Result<SchemaState> {
+    let path = path_of(location);
+    let read = || {
+        let db = prepare(open_file(path, Access::ReadOnly)?, &SqliteOptions::default(), &Arc::default())?;
+        match schema::refuse_foreign(&db, path)? {
+            true => schema::state(&db, path),
+            false => Err(SqliteError::Foreign { path: path.to_owned(), found: "it is empty".to_string() }),
+        }
+    };
+    read().map_err(|error: SqliteError| error.about(path))
 }
 
 /// A connection that only reads, next to a writer.

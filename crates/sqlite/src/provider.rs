@@ -15,7 +15,7 @@ use crate::session::RenewSessions;
 use crate::start::{StartPlan, StartWithTurn};
 use crate::url::{self, Location};
 use crate::watched::Committed;
-use crate::{SqliteError, SqliteOptions, activity, commit, history, hold, kv, message, session, start};
+use crate::{SqliteError, SqliteOptions, activity, commit, history, hold, kv, message, open, session, start};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
@@ -26,6 +26,7 @@ use outlast_provider::{
     TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_provider_kit::fetch::answer_within;
+use outlast_provider_kit::migrations::SchemaState;
 use outlast_provider_kit::plan::{
     activity_row, check_completion, checked_id, checked_key, completion_row, history_rows, message_row,
 };
@@ -58,6 +59,15 @@ impl SqliteProvider {
         let counters = Arc::new(Counters::default());
         let executor = Executor::start(&location, &options, &counters).await?;
         Ok(Self { executor, location, options, counters, watches: Arc::default() })
+    }
+
+    /// The schema of an existing store, without applying migrations and without writing. It blocks the thread for a few reads.
+    ///
+    /// # Errors
+    ///
+    /// If there is no file, it is no store, or a newer release wrote it.
+    pub fn schema_state(database_url: &str) -> Result<SchemaState, SqliteError> {
+        open::schema_state(&url::parse(database_url)?)
     }
 
     /// A store in memory. It belongs to this provider and ends with it.

@@ -3,7 +3,7 @@
 use crate::db::{Db, Result, column};
 use crate::open::{cannot_open, not_a_database};
 use crate::{SqliteError, SqliteOptions, sql};
-use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, pending};
+use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, SchemaState, pending};
 use rusqlite::ErrorCode;
 use std::path::Path;
 
@@ -94,6 +94,11 @@ pub(crate) fn check_schema(db: &Db, path: &Path) -> Result<()> {
         }
         Some(migration) => Err(damaged(path, format!("version {} is missing", migration.version))),
     }
+}
+
+/// The schema of a store beside that of this release.
+pub(crate) fn state(db: &Db, path: &Path) -> Result<SchemaState> {
+    Ok(SchemaState::of(&MIGRATIONS, due(db, path)?))
 }
 
 /// The migrations to apply to a store or an empty file.

@@ -1,12 +1,15 @@
 //! The command line of `outlast instance`.
 
+pub(crate) use super::change_args::{
+    BulkArgs, CancelArgs, CutArgs, DeleteArgs, EnqueueArgs, ExportArgs, ForkArgs, HoldArgs, IfExists,
+    ImportArgs, ResetArgs, SignalArgs, StartArgs, TerminateArgs,
+};
 use crate::args::Format;
 use crate::duration::duration;
 use crate::store::StoreArgs;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use outlast::ExecutionStatus;
 use outlast::runtime::RuntimeOptions;
-use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, ClapArgs)]
@@ -27,15 +30,21 @@ pub(crate) struct Common {
 
 const LIST_EXAMPLES: &str = "Examples:
   outlast instance list --store shop.db --status Running --idle-for 1h
-  OUTLAST_STORE=postgres://ada@db.example.com/shop outlast instance list --name Order --version 1.0.0 -o json";
+  OUTLAST_STORE=postgres://ada@db.example.com/shop outlast instance list --name Order --version 1.0.0 -o json
+  outlast instance list --store shop.db --follow -o jsonl";
 
 const SHOW_EXAMPLES: &str = "Examples:
   outlast instance show order-17 --store sqlite:shop.db
-  outlast instance show order-17 --store postgres://ada@db.example.com/shop --schema orders";
+  outlast instance show order-17 --store postgres://ada@db.example.com/shop --schema orders
+  outlast instance show order-17 --store shop.db --follow";
 
 const WHY_EXAMPLES: &str = "Examples:
   outlast instance why order-17 --store shop.db
   outlast instance why order-17 --store shop.db -o json";
+
+const HISTORY_EXAMPLES: &str = "Examples:
+  outlast instance history order-17 --store shop.db
+  outlast instance history order-17 --store shop.db --follow -o jsonl";
 
 const TIMELINE_EXAMPLES: &str = "Examples:
   outlast instance timeline order-17 --store shop.db
@@ -44,6 +53,13 @@ const TIMELINE_EXAMPLES: &str = "Examples:
 const DIFF_EXAMPLES: &str = "Examples:
   outlast instance diff order-17 order-18 --store shop.db
   outlast instance diff monitor monitor --execution 4 --other-execution 5 --store shop.db";
+
+const START_EXAMPLES: &str = "Examples:
+  outlast instance start Order order-17 --input '{\"cents\":700}' --store shop.db
+  outlast instance start Order --token 2026-03-01 --input-file order.json --store shop.db
+  jq -c .order today.json | outlast instance start Order order-18 --input-file - --store shop.db
+
+Exit status: 0 if it was started, 6 if an instance with this id exists.";
 
 const WAIT_EXAMPLES: &str = "Examples:
   outlast instance wait order-17 --timeout 5m --store shop.db
@@ -75,6 +91,10 @@ pub(crate) enum InstanceCommand {
     /// List instances, newest first, page by page
     #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
+    /// Count the instances by status
+    ///
+    /// With --name or --prefix the command reads the rows of the instances that match, which takes longer.
+    Count(CountArgs),
     /// Show one instance: status, what it waits for, outcome, custom status, keys and values, children
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
@@ -85,7 +105,14 @@ pub(crate) enum InstanceCommand {
     #[command(after_help = WHY_EXAMPLES)]
     Why(WhyArgs),
     /// Print the history of an instance, one line per event
+    #[command(after_help = HISTORY_EXAMPLES)]
     History(HistoryArgs),
+    /// Show an instance and its descendants as a tree
+    Tree(TreeArgs),
+    /// Show the keys and values of an instance, or the value of one key
+    Kv(KvArgs),
+    /// Show the size of an instance: events, bytes, keys
+    Stats(StatsArgs),
     /// Draw the operations of an instance over time
     ///
     /// One line per operation, in the width of the terminal (100 characters without one). # is an activity that runs, x the failure
@@ -98,6 +125,12 @@ pub(crate) enum InstanceCommand {
     /// Types, names and sources of events are compared, and payloads beside them; times are not. Payloads are not printed.
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(DiffArgs),
+    /// Start an instance of an orchestration
+    ///
+    /// The start is stored at once; the first turn runs in a process that has the orchestration. For a typed orchestration the input is
+    /// JSON. Other users of this machine can read command lines: --input-file keeps an input out of them.
+    #[command(after_help = START_EXAMPLES)]
+    Start(StartArgs),
     /// Send an event to an instance
     ///
     /// The instance takes it if it waits for an event of this name, or keeps early events.
@@ -187,6 +220,9 @@ pub(crate) struct ListArgs {
     /// Continue after the page that ended with this mark
     #[arg(long, value_name = "MARK")]
     pub(crate) after: Option<String>,
+    /// Go on: show new and changed instances of the first page until Ctrl-C
+    #[arg(short, long, conflicts_with_all = ["held", "after"])]
+    pub(crate) follow: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -215,11 +251,58 @@ impl Status {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct CountArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Only instances of this orchestration
+    #[arg(long, value_name = "ORCHESTRATION")]
+    pub(crate) name: Option<String>,
+    /// Only instances whose id starts with this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TreeArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// Begin with the root of the instance
+    #[arg(long)]
+    pub(crate) root: bool,
+    /// The most descendants to show
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) limit: u32,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct KvArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// The key; all keys if not given
+    pub(crate) key: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StatsArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     /// The instance's id
     pub(crate) instance: String,
+    /// Go on: show every change until the instance has ended, or until Ctrl-C
+    #[arg(short, long)]
+    pub(crate) follow: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -234,6 +317,9 @@ pub(crate) struct HistoryArgs {
     /// Show inputs, results, errors and values too; they may hold secrets
     #[arg(long)]
     pub(crate) payloads: bool,
+    /// Go on: print new events, also those of later executions, until the instance has ended, or until Ctrl-C
+    #[arg(short, long)]
+    pub(crate) follow: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -245,131 +331,6 @@ pub(crate) struct WaitArgs {
     /// How long to wait: 90s, 15m, 2h; without an end if not given
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
-}
-
-// The selection of a command for many instances, and its confirmation. Not a doc comment: clap would show it as the help of the
-// subcommand.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct BulkArgs {
-    /// Without an id: only instances of this orchestration
-    #[arg(long, value_name = "ORCHESTRATION", conflicts_with = "instance")]
-    pub(crate) name: Option<String>,
-    /// Without an id: only instances whose id starts with this text
-    #[arg(long, value_name = "TEXT", conflicts_with = "instance")]
-    pub(crate) prefix: Option<String>,
-    /// Without an id: show the instances that match, and change nothing
-    #[arg(long, conflicts_with = "instance")]
-    pub(crate) dry_run: bool,
-    /// Without an id: change the instances, together with --expect
-    #[arg(long, conflicts_with_all = ["instance", "dry_run"], requires = "expect")]
-    pub(crate) yes: bool,
-    /// The number of instances that must match; with another number nothing is changed
-    #[arg(long, value_name = "N", requires = "yes")]
-    pub(crate) expect: Option<usize>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct CancelArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// The instance's id; without it, all running instances that --name and --prefix select
-    #[arg(required_unless_present_any = ["name", "prefix"])]
-    pub(crate) instance: Option<String>,
-    #[command(flatten)]
-    pub(crate) bulk: BulkArgs,
-    /// The reason, which is stored in the history
-    #[arg(long, value_name = "TEXT", default_value = "cancelled from the command line")]
-    pub(crate) reason: String,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct TerminateArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// The instance's id; without it, all running instances that --name and --prefix select
-    #[arg(required_unless_present_any = ["name", "prefix"])]
-    pub(crate) instance: Option<String>,
-    #[command(flatten)]
-    pub(crate) bulk: BulkArgs,
-    /// The reason, which is stored in the history
-    #[arg(long, value_name = "TEXT", default_value = "terminated from the command line")]
-    pub(crate) reason: String,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct DeleteArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// The instance's id; without it, all ended roots that --name and --prefix select
-    #[arg(required_unless_present_any = ["name", "prefix"])]
-    pub(crate) instance: Option<String>,
-    #[command(flatten)]
-    pub(crate) bulk: BulkArgs,
-    /// Delete a running instance too; only with its id
-    #[arg(long, requires = "instance")]
-    pub(crate) force: bool,
-    /// Your name, which is stored in the audit
-    #[arg(long, value_name = "NAME", default_value = "the command line")]
-    pub(crate) by: String,
-    /// The reason, which is stored in the audit
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub(crate) reason: String,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct HoldArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// The instance's id; without it, all running instances that --name and --prefix select
-    #[arg(required_unless_present_any = ["name", "prefix"])]
-    pub(crate) instance: Option<String>,
-    #[command(flatten)]
-    pub(crate) bulk: BulkArgs,
-    /// Your name, which is stored with the hold and in the audit
-    #[arg(long, value_name = "NAME", default_value = "the command line")]
-    pub(crate) by: String,
-    /// The reason, which is stored with the hold and in the audit
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub(crate) reason: String,
-}
-
-// The options of `reset` and `fork`. Not a doc comment: clap would show it as the help of the subcommand.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct CutArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// The instance's id
-    pub(crate) instance: String,
-    /// The last event that is kept
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) to_event: u64,
-    /// Show the effect, and change nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Your name, which is stored in the audit
-    #[arg(long, value_name = "NAME", default_value = "the command line")]
-    pub(crate) by: String,
-    /// The reason, which is stored in the audit
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub(crate) reason: String,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ResetArgs {
-    #[command(flatten)]
-    pub(crate) cut: CutArgs,
-    /// Cancel running children whose outcome would be lost
-    #[arg(long)]
-    pub(crate) cancel_children: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ForkArgs {
-    #[command(flatten)]
-    pub(crate) cut: CutArgs,
-    /// The id of the new instance
-    #[arg(long = "as", value_name = "NEW-ID")]
-    pub(crate) new_id: String,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -411,78 +372,4 @@ pub(crate) struct DiffArgs {
     /// Which execution of the second instance; the newest if not given
     #[arg(long, value_name = "N")]
     pub(crate) other_execution: Option<u64>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct SignalArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// The instance's id
-    pub(crate) instance: String,
-    /// The name of the event
-    pub(crate) event: String,
-    /// The data of the event, as the text that its code gets
-    #[arg(default_value = "")]
-    pub(crate) data: String,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct EnqueueArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// The instance's id
-    pub(crate) instance: String,
-    /// The name of the queue
-    pub(crate) queue: String,
-    /// The message, as the text that its code gets
-    #[arg(default_value = "")]
-    pub(crate) data: String,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ExportArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// The id of a root; without it, all instances that match
-    #[arg(conflicts_with_all = ["status", "name", "prefix"])]
-    pub(crate) instance: Option<String>,
-    /// The file to write; it must not exist
-    #[arg(long, value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// Only roots with this status
-    #[arg(long, value_name = "STATUS", ignore_case = true)]
-    pub(crate) status: Option<Status>,
-    /// Only roots of this orchestration
-    #[arg(long, value_name = "ORCHESTRATION")]
-    pub(crate) name: Option<String>,
-    /// Only roots whose id starts with this text
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) prefix: Option<String>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ImportArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// The file that `outlast instance export` wrote
-    #[arg(long, value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// Only check the file and the store
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Leave instances that exist as they are
-    #[arg(long)]
-    pub(crate) skip_existing: bool,
-    /// Pause the unfinished instances, until `outlast instance resume`
-    #[arg(long)]
-    pub(crate) paused: bool,
-    /// Create the store if it does not exist, and bring its schema up to date
-    #[arg(long)]
-    pub(crate) create: bool,
-    /// Your name, which is stored in the audit
-    #[arg(long, value_name = "NAME", default_value = "the command line")]
-    pub(crate) by: String,
-    /// The reason, which is stored in the audit
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub(crate) reason: String,
 }

@@ -1,7 +1,7 @@
 //! `outlast instance history`
 
 use super::args::HistoryArgs;
-use super::execution;
+use super::{execution, follow_history};
 use crate::failure::Failure;
 use crate::output::{plain, print_list, table};
 use crate::store::{self, Intent};
@@ -20,7 +20,12 @@ const APART: &[&str] = &[
     "duroxide_version",
 ];
 
+pub(super) const COLUMNS: [&str; 5] = ["ID", "TIME (UTC)", "EVENT", "OF", "DETAILS"];
+
 pub(super) async fn run(args: HistoryArgs) -> Result<(), Failure> {
+    if args.follow {
+        return follow_history::run(args).await;
+    }
     let place = args.common.store.place()?;
     let client = store::open(&place, Intent::Read).await?;
     let (execution, events) = execution(&client, &place, &args.instance, args.execution).await?;
@@ -30,7 +35,7 @@ pub(super) async fn run(args: HistoryArgs) -> Result<(), Failure> {
 }
 
 /// The event as JSON, with payloads only on request.
-fn visible(event: &outlast::Event, payloads: bool) -> Result<Map<String, Value>, Failure> {
+pub(super) fn visible(event: &outlast::Event, payloads: bool) -> Result<Map<String, Value>, Failure> {
     match serde_json::to_value(event) {
         Ok(Value::Object(mut fields)) => {
             fields.retain(|name, _| payloads || is_without_payload(name));
@@ -55,12 +60,13 @@ impl History {
             plain(&self.instance),
             self.execution,
             counted(self.events.len(), "event"),
-            table(&["ID", "TIME (UTC)", "EVENT", "OF", "DETAILS"], &rows)
+            table(&COLUMNS, &rows)
         )
     }
 }
 
-fn row(event: &Map<String, Value>) -> Vec<String> {
+/// The cells of [`COLUMNS`].
+pub(super) fn row(event: &Map<String, Value>) -> Vec<String> {
     let text = |name: &str| event.get(name).map(word).unwrap_or_default();
     let titles = ["name", "version"];
     let mut details: Vec<String> = titles.map(text).into_iter().filter(|title| !title.is_empty()).collect();

@@ -1,6 +1,7 @@
 //! `outlast instance list`
 
 use super::args::{ListArgs, Status};
+use super::follow_list;
 use crate::failure::Failure;
 use crate::output::{plain, print_list, table};
 use crate::store::{self, Intent};
@@ -15,11 +16,22 @@ use serde::Serialize;
 const SCAN: u32 = 1_000;
 
 pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
-    let client = store::open(&args.common.store.place()?, Intent::Read).await?;
+    if args.follow {
+        return follow_list::run(args).await;
+    }
+    let client = store::open(&args.common.store.clone().place()?, Intent::Read).await?;
     if args.held {
         let page = HeldPage::read(&client, args.after.as_deref(), args.limit).await?;
         return print_list(args.common.output, &page, &page.held, page.next.as_deref(), HeldPage::text);
     }
+    let output = args.common.output;
+    let (query, selection) = conditions(args);
+    let page = Page::from(selected(&client, query, &selection).await?);
+    print_list(output, &page, &page.instances, page.next.as_deref(), Page::text)
+}
+
+/// The conditions that the store checks, and those that the command checks.
+pub(super) fn conditions(args: ListArgs) -> (InstanceQuery, Selection) {
     let query = InstanceQuery {
         status: args.status.filter(|status| *status != Status::Unknown).map(|s| s.stored().to_string()),
         orchestration_name: args.name,
@@ -33,13 +45,12 @@ pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
         version: args.version,
         updated_until: args.idle_for.map(|idle| SystemClock.now_ms().saturating_sub(saturating_ms(idle))),
     };
-    let page = Page::from(selected(&client, query, &selection).await?);
-    print_list(args.common.output, &page, &page.instances, page.next.as_deref(), Page::text)
+    (query, selection)
 }
 
 /// Conditions that the stores do not support. The command checks them.
 #[derive(Default)]
-struct Selection {
+pub(super) struct Selection {
     status: Option<&'static str>,
     version: Option<String>,
     updated_until: Option<u64>,
@@ -50,7 +61,7 @@ impl Selection {
         self.status.is_none() && self.version.is_none() && self.updated_until.is_none()
     }
 
-    fn takes(&self, info: &InstanceInfo) -> bool {
+    pub(super) fn takes(&self, info: &InstanceInfo) -> bool {
         self.status.is_none_or(|status| status == info.status)
             && self.version.as_ref().is_none_or(|version| *version == info.orchestration_version)
             && self.updated_until.is_none_or(|until| info.updated_at <= until)
@@ -58,7 +69,7 @@ impl Selection {
 }
 
 /// A page of instances that match the query and the conditions. The mark of the page comes from the store.
-async fn selected(
+pub(super) async fn selected(
     client: &Client,
     mut query: InstanceQuery,
     selection: &Selection,
@@ -90,23 +101,26 @@ async fn selected(
     }
 }
 
-#[derive(Serialize)]
-struct Page {
-    instances: Vec<Listed>,
-    /// For `--after`; null at the end.
-    next: Option<String>,
-}
+pub(super) const COLUMNS: [&str; 7] =
+    ["INSTANCE", "ORCHESTRATION", "VERSION", "STATUS", "EXECUTION", "CREATED (UTC)", "UPDATED (UTC)"];
 
 #[derive(Serialize)]
-struct Listed {
-    instance: String,
+pub(super) struct Page {
+    pub(super) instances: Vec<Listed>,
+    /// For `--after`; null at the end.
+    pub(super) next: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Serialize)]
+pub(super) struct Listed {
+    pub(super) instance: String,
     orchestration: String,
     version: String,
     status: String,
     execution: u64,
     parent: Option<String>,
     created_ms: u64,
-    updated_ms: u64,
+    pub(super) updated_ms: u64,
 }
 
 impl From<InstancePage> for Page {
@@ -131,7 +145,7 @@ impl From<InstanceInfo> for Listed {
 }
 
 impl Page {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let next = match &self.next {
             Some(next) => format!("There are more: go on with --after '{next}'\n"),
             None => String::new(),
@@ -140,15 +154,13 @@ impl Page {
             return format!("No instance matches.\n{next}");
         }
         let rows: Vec<Vec<String>> = self.instances.iter().map(Listed::row).collect();
-        let header =
-            ["INSTANCE", "ORCHESTRATION", "VERSION", "STATUS", "EXECUTION", "CREATED (UTC)", "UPDATED (UTC)"];
-        table(&header, &rows) + &next
+        table(&COLUMNS, &rows) + &next
     }
 }
 
 impl Listed {
     /// A column per filter, so that printed values can be used as filters.
-    fn row(&self) -> Vec<String> {
+    pub(super) fn row(&self) -> Vec<String> {
         vec![
             plain(&self.instance),
             plain(&self.orchestration),

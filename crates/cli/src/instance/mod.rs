@@ -3,16 +3,25 @@
 pub(crate) mod args;
 mod bulk;
 mod cancel;
+mod change_args;
+mod count;
 mod delete;
 mod diff;
+mod follow_history;
+mod follow_list;
+mod follow_show;
 mod gantt;
 mod history;
 mod hold;
+mod kv;
 mod list;
 mod reset;
 mod send;
 mod show;
+mod start;
+mod stats;
 mod timeline;
+mod tree;
 mod wait;
 mod waiting;
 mod why;
@@ -30,6 +39,11 @@ use outlast::runtime::OrchestrationStatus;
 pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
     match args.command {
         InstanceCommand::List(args) => list::run(args).await,
+        InstanceCommand::Count(args) => count::run(args).await,
+        InstanceCommand::Tree(args) => tree::run(args).await,
+        InstanceCommand::Kv(args) => kv::run(args).await,
+        InstanceCommand::Stats(args) => stats::run(args).await,
+        InstanceCommand::Start(args) => start::run(args).await,
         InstanceCommand::Show(args) => show::run(args).await,
         InstanceCommand::Why(args) => why::run(args).await,
         InstanceCommand::History(args) => history::run(args).await,
@@ -82,6 +96,11 @@ pub(crate) fn unknown(instance: &str, place: &Place) -> Failure {
     ))
 }
 
+/// The failure of a command that followed an instance which was deleted meanwhile.
+fn deleted(instance: &str) -> Failure {
+    Failure::not_found(format!("instance '{instance}' was deleted while the command followed it"))
+}
+
 /// The id and the events of an execution: of the newest one if `wanted` is `None`.
 async fn execution(
     client: &Client,
@@ -89,6 +108,17 @@ async fn execution(
     instance: &str,
     wanted: Option<u64>,
 ) -> Result<(u64, Vec<Event>), Failure> {
+    let execution = execution_id(client, place, instance, wanted).await?;
+    Ok((execution, client.read_execution_history(instance, execution).await?))
+}
+
+/// The id of an execution that is kept: of the newest one if `wanted` is `None`.
+async fn execution_id(
+    client: &Client,
+    place: &Place,
+    instance: &str,
+    wanted: Option<u64>,
+) -> Result<u64, Failure> {
     if client.get_orchestration_status(instance).await? == OrchestrationStatus::NotFound {
         return Err(unknown(instance, place));
     }
@@ -101,7 +131,7 @@ async fn execution(
             counted(kept.len(), "execution")
         )));
     }
-    Ok((execution, client.read_execution_history(instance, execution).await?))
+    Ok(execution)
 }
 
 /// An error for an instance that does not run: messages to it have no effect. A start in the queue counts as running: the first turn

@@ -1,12 +1,12 @@
 //! `outlast instance show`
 
 use super::args::ShowArgs;
-use super::unknown;
 use super::waiting::{self, Waiting};
 use super::why::{self, Why};
+use super::{follow_show, unknown};
 use crate::failure::Failure;
 use crate::output::{plain, print};
-use crate::store::{self, Intent};
+use crate::store::{self, Intent, Place};
 use outlast::ExecutionStatus;
 use outlast::author::plain_text;
 use outlast::client::Client;
@@ -19,21 +19,29 @@ use std::collections::BTreeMap;
 const MOST_DESCENDANTS: usize = 200;
 
 pub(super) async fn run(args: ShowArgs) -> Result<(), Failure> {
+    if args.follow {
+        return follow_show::run(args).await;
+    }
     let place = args.common.store.place()?;
     let client = store::open(&place, Intent::Read).await?;
-    let Some(shown) = read(&client, &args.instance).await? else {
-        let found = why::of_instance_by_default(&client, &args.instance).await?;
-        return Err(match found.rule() {
-            Rule::NotFound => unknown(&args.instance, &place),
-            // The start is queued, so there is nothing to show yet.
-            _ => Failure::not_found(found.sentence()),
-        });
-    };
-    print(args.common.output, &shown, Shown::text)
+    match read(&client, &args.instance).await? {
+        Some(shown) => print(args.common.output, &shown, Shown::text),
+        None => Err(missing(&client, &args.instance, &place).await?),
+    }
+}
+
+/// The failure for an instance that has no row.
+pub(super) async fn missing(client: &Client, instance: &str, place: &Place) -> Result<Failure, Failure> {
+    let found = why::of_instance_by_default(client, instance).await?;
+    Ok(match found.rule() {
+        Rule::NotFound => unknown(instance, place),
+        // The start is queued, so there is nothing to show yet.
+        _ => Failure::not_found(found.sentence()),
+    })
 }
 
 #[derive(Serialize)]
-struct Shown {
+pub(super) struct Shown {
     instance: String,
     orchestration: String,
     version: String,
@@ -72,7 +80,7 @@ struct Descendant {
     status: String,
 }
 
-async fn read(client: &Client, instance: &str) -> Result<Option<Shown>, Failure> {
+pub(super) async fn read(client: &Client, instance: &str) -> Result<Option<Shown>, Failure> {
     let (output, failure, custom_status, custom_status_version) =
         match client.get_orchestration_status(instance).await? {
             OrchestrationStatus::NotFound => return Ok(None),
@@ -131,7 +139,12 @@ async fn read(client: &Client, instance: &str) -> Result<Option<Shown>, Failure>
 }
 
 impl Shown {
-    fn text(&self) -> String {
+    /// Whether the instance has an outcome.
+    pub(super) fn has_ended(&self) -> bool {
+        self.output.is_some() || self.failure.is_some()
+    }
+
+    pub(super) fn text(&self) -> String {
         let mut text = String::new();
         let mut row = |name: &str, value: &str| text.push_str(&format!("{name:<15}{}\n", plain(value)));
         row("instance", &self.instance);

@@ -12,7 +12,7 @@ mod url;
 use crate::failure::Failure;
 use clap::Args as ClapArgs;
 use outlast::client::Client;
-use outlast::providers::Provider;
+use outlast::providers::{Provider, SchemaState};
 use std::fmt;
 use std::sync::Arc;
 pub(crate) use url::{StoreUrl, hide_secrets};
@@ -131,6 +131,23 @@ pub(crate) async fn open_provider(place: &Place, intent: Intent) -> Result<Arc<d
         Kind::Cosmos => cosmos::open(&place.url, intent).await,
         #[cfg(not(feature = "cosmos"))]
         Kind::Cosmos => Err(without_cosmos()),
+    }
+}
+
+/// The schema of an existing store. Writes nothing.
+pub(crate) async fn schema_state(place: &Place) -> Result<SchemaState, Failure> {
+    match Kind::of(&place.url)? {
+        Kind::Sqlite => sqlite::schema_state(place),
+        Kind::Postgres => postgres::schema_state(place).await,
+        Kind::Cosmos => Err(Failure::new("a Cosmos DB store has no schema")),
+    }
+}
+
+/// The schema of a store; `None` for a file that does not exist or is empty.
+pub(crate) async fn schema_state_or_none(place: &Place) -> Result<Option<SchemaState>, Failure> {
+    match Kind::of(&place.url)? {
+        Kind::Sqlite if sqlite::is_absent(place)? => Ok(None),
+        _ => schema_state(place).await.map(Some),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Intent, Place, password};
 use crate::failure::Failure;
 use outlast::providers::postgres::{MigrationPolicy, PostgresError, PostgresProvider, ProviderConfig};
-use outlast::providers::{MigrationRefusal, Provider};
+use outlast::providers::{MigrationRefusal, Provider, SchemaState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,11 @@ pub(super) async fn open(place: &Place, intent: Intent) -> Result<Arc<dyn Provid
     // The command waits for no commits, so it does not listen for notifications.
     let config = config(place)?.migrations(migrations).pool_size(2).listen(false);
     Ok(Arc::new(connect(config).await?))
+}
+
+/// The schema of a store, with version 0 if there is none. Writes nothing.
+pub(super) async fn schema_state(place: &Place) -> Result<SchemaState, Failure> {
+    PostgresProvider::schema_state(config(place)?.pool_size(2)).await.map_err(|error| failure(&error))
 }
 
 /// The settings that all commands share.

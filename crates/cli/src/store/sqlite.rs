@@ -3,7 +3,7 @@
 use super::{Intent, Place, StoreUrl};
 use crate::failure::Failure;
 use outlast::providers::sqlite::{SqliteError, SqliteProvider};
-use outlast::providers::{MigrationRefusal, Provider};
+use outlast::providers::{MigrationRefusal, Provider, SchemaState};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,15 +13,40 @@ pub(super) async fn open(place: &Place, intent: Intent) -> Result<Arc<dyn Provid
 
 /// The store with the calls that only SQLite files have.
 pub(crate) async fn open_file(place: &Place, intent: Intent) -> Result<SqliteProvider, Failure> {
-    if place.schema.is_some() {
-        return Err(Failure::usage("--schema is for PostgreSQL stores: a SQLite store is a file"));
+    if intent == Intent::Write
+        && let SchemaState { applied: found, known, .. } = schema_state(place)?
+        && found < known
+    {
+        // Opening would migrate: a command of another release must not change the schema under the programs that use it.
+        let (path, refusal) = (path(&place.url)?, MigrationRefusal::Older { found, known });
+        return Err(failure(&SqliteError::Schema { path, refusal }));
     }
+    check_place(place)?;
     let mode = match intent {
         Intent::Read => "ro",
         Intent::Write => "rw",
         Intent::Create => "rwc",
     };
     SqliteProvider::new(&with_mode(&place.url, mode)?, None).await.map_err(|error| failure(&error))
+}
+
+fn check_place(place: &Place) -> Result<(), Failure> {
+    match place.schema {
+        Some(_) => Err(Failure::usage("--schema is for PostgreSQL stores: a SQLite store is a file")),
+        None => Ok(()),
+    }
+}
+
+/// The schema of an existing store. Writes nothing.
+pub(super) fn schema_state(place: &Place) -> Result<SchemaState, Failure> {
+    check_place(place)?;
+    SqliteProvider::schema_state(&with_mode(&place.url, "ro")?).map_err(|error| failure(&error))
+}
+
+/// Whether the file does not exist or is empty, so that a store can be created there.
+pub(super) fn is_absent(place: &Place) -> Result<bool, Failure> {
+    check_place(place)?;
+    Ok(path(&place.url)?.metadata().map_or(true, |file| file.len() == 0))
 }
 
 /// A locked file, and one of a newer release, are told apart from other errors.

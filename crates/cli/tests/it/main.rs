@@ -9,6 +9,7 @@ mod peer {
 #[path = "../../../../bench/peers/stores/src/programs.rs"]
 mod peer_programs;
 
+mod audit;
 mod check;
 mod config;
 #[cfg(feature = "cosmos")]
@@ -17,10 +18,14 @@ mod dead_letter;
 mod demo;
 mod deploy;
 mod doctor;
+mod execution;
+#[cfg(unix)]
+mod follow;
 mod instance;
 #[cfg(unix)]
 mod killed;
 mod migrate;
+mod migrations;
 #[cfg(all(unix, feature = "server"))]
 mod needs_browser;
 #[cfg(all(unix, feature = "server"))]
@@ -31,10 +36,15 @@ mod retention;
 mod runbooks;
 #[cfg(all(unix, feature = "server"))]
 mod serve;
+mod sizes;
 mod stores;
 mod stress;
 mod support;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod timeline;
+#[cfg(feature = "server")]
+mod token;
 mod transfer;
 mod usage;
 mod verbs;

@@ -73,6 +73,26 @@ mod needs_postgres {
         );
         assert_eq!(whole(&["doctor", "--fix"]).code, Some(2), "only SQLite files have orphans");
         assert!(whole(&["queue", "depths"]).fine().contains("activities  0"));
+        let counts = ask(&url, &schema, &["count", "-o", "json"]).json();
+        assert_eq!((&counts["total"], &counts["failed"]), (&6.into(), &1.into()), "{counts}");
+        assert!(ask(&url, &schema, &["tree", "hello-1"]).fine().contains("\n  hello-1::"));
+        assert_eq!(ask(&url, &schema, &["kv", "hello-1", "colour"]).fine(), "blue\n");
+        let stats = ask(&url, &schema, &["stats", "hello-1", "-o", "json"]).json();
+        assert!(stats["events"].as_u64() > Some(5) && stats["keys"] == 1, "{stats}");
+        let started = ask(&url, &schema, &["start", "Leaf", "new-1", "--delay", "1h", "-o", "json"]).json();
+        assert_eq!(started["started"], true, "{started}");
+        let again = ask(&url, &schema, &["start", "Leaf", "new-1"]);
+        assert!(again.code == Some(6) && again.err.contains("(not run yet)"), "{again:?}");
+        let peeked = whole(&["queue", "peek", "turns", "-o", "json"]).json();
+        assert_eq!(peeked["items"][0]["instance"], "new-1", "{peeked}");
+        assert!(whole(&["execution", "list", "hello-1"]).fine().contains("Completed"));
+        assert!(whole(&["execution", "prune", "hello-1", "--keep", "1"]).fine().starts_with("No execution"));
+        assert!(whole(&["audit", "list"]).fine().contains("no records"));
+        let metrics = whole(&["metrics", "--prometheus"]).fine();
+        assert!(
+            metrics.contains("outlast_queue_messages{queue=\"orchestrator\",state=\"delayed\"} 1\n"),
+            "{metrics}"
+        );
         assert!(ask(&url, &schema, &["wait", "hello-1"]).fine().contains("'hello-1' completed"));
         ask(&url, &schema, &["cancel", "parked-1", "--reason", "enough"]).fine();
         let program = program(&schema).await;
@@ -92,6 +112,46 @@ mod needs_postgres {
         let store = Arc::new(PostgresProvider::new_with_schema(&server_url(), Some(&schema)).await.unwrap());
         let store_args = ["--store".to_string(), server_url(), "--schema".to_string(), schema];
         crate::waiting::is_shown(store, &store_args).await;
+    }
+
+    #[cfg(unix)]
+    #[tokio::test(flavor = "multi_thread")]
+    async fn followed_history_has_each_event_once_on_postgres() {
+        let schema = fresh("cli");
+        let store = Arc::new(PostgresProvider::new_with_schema(&server_url(), Some(&schema)).await.unwrap());
+        let store_args = ["--store".to_string(), server_url(), "--schema".to_string(), schema];
+        crate::follow::prints_each_event_once(store, &store_args).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn migrate_creates_a_schema_and_refuses_a_newer_one() {
+        let (url, schema) = (server_url(), fresh("migrate"));
+        let migrate = |more: &[&str]| {
+            let args = ["migrate", "--schema", &schema];
+            said(outlast(args.iter().chain(more)).env("OUTLAST_STORE", &url).output().unwrap())
+        };
+        let behind = migrate(&["--check"]);
+        assert_eq!((behind.code, behind.err.as_str()), (Some(1), ""), "{behind:?}");
+        assert!(
+            behind.out.contains("has schema version 0, this release has")
+                && behind.out.contains("\n  1 tables\n")
+        );
+        let refused = migrate(&[]).failed();
+        assert!(refused.contains("there is no store in schema") && refused.contains("--create"), "{refused}");
+        let created = migrate(&["--create"]).fine();
+        assert!(created.starts_with(&format!("Created schema '{schema}' of postgres://...@")), "{created}");
+        let current = migrate(&["--check", "-o", "json"]).json();
+        assert!(
+            current["before"] == current["known"] && current["migrations"] == serde_json::json!([]),
+            "{current}"
+        );
+        assert!(migrate(&[]).fine().contains("which is that of this release"));
+        execute(&format!(
+            "INSERT INTO {schema}.outlast_migrations (version, name, checksum) VALUES (99, 'later', 'x')"
+        ))
+        .await;
+        let newer = migrate(&["--check"]);
+        assert!(newer.code == Some(7) && newer.err.contains("use a newer release"), "{newer:?}");
     }
 
     #[tokio::test(flavor = "multi_thread")]

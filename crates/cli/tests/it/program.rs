@@ -30,6 +30,15 @@ async fn parked(ctx: OrchestrationContext, _: String) -> Result<String, String> 
     Ok(ctx.schedule_wait("go").await)
 }
 
+/// Takes a message of queue `next` in each of as many executions as the input says.
+async fn rounds(ctx: OrchestrationContext, left: String) -> Result<String, String> {
+    ctx.dequeue_event("next").await;
+    match left.parse::<u32>() {
+        Ok(left @ 2..) => ctx.continue_as_new((left - 1).to_string()).await,
+        _ => Ok("over".to_string()),
+    }
+}
+
 /// Starts one operation of each kind, and waits.
 async fn waits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     let untaken = ctx.schedule_activity("Say", "s3cret input").with_tag("gpu");
@@ -61,6 +70,7 @@ impl Program {
             .build();
         let orchestrations = OrchestrationRegistry::builder()
             .register("Greeting", greeting)
+            .register("Rounds", rounds)
             .register("Waits", waits)
             .register("Parked", parked)
             .register_versioned("Parked", "2.0.0", parked)

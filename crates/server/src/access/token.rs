@@ -11,6 +11,9 @@ use subtle::ConstantTimeEq;
 /// The fewest characters of a token.
 const SHORTEST: usize = 32;
 
+/// The first line of a token file.
+const TITLE: &str = "# NAME SCOPE,SCOPE TOKEN; the scopes are read, payloads, operate and admin\n";
+
 /// Named tokens with scopes. Only digests are kept in memory.
 #[derive(Clone, Default)]
 pub struct Tokens {
@@ -109,14 +112,52 @@ impl Tokens {
     ///
     /// If the file exists or cannot be written.
     pub fn create(path: &Path, name: &str, scope: Scope) -> Result<String, TokenError> {
-        let token = format!("{:032x}{:032x}", OsEntropy.next_u128(), OsEntropy.next_u128());
-        let text = format!(
-            "# NAME SCOPE,SCOPE TOKEN; the scopes are read, payloads, operate and admin\n{name} {scope} {token}\n"
-        );
-        write_private(path, &text).map_err(|error| {
+        let token = new_token();
+        write_private(path, &format!("{TITLE}{}", line(name, &[scope], &token))).map_err(|error| {
             TokenError(format!("the token file '{}' cannot be created: {error}", path.display()))
         })?;
         Ok(token)
+    }
+
+    /// Adds a new token to a token file, and returns the token. A missing file is created.
+    ///
+    /// # Errors
+    ///
+    /// If the name is empty, is taken, begins with `#` or has white space, if there is no scope, or if the file cannot be read or
+    /// written.
+    pub fn add(path: &Path, name: &str, scopes: &[Scope]) -> Result<String, TokenError> {
+        if name.is_empty()
+            || name.starts_with('#')
+            || name.contains(|char: char| char.is_whitespace() || char.is_control())
+        {
+            return Err(TokenError("the name of a token is one word that does not begin with #".to_string()));
+        }
+        if scopes.is_empty() {
+            return Err(TokenError(format!("token '{name}' has no scope")));
+        }
+        let token = new_token();
+        let line = line(name, scopes, &token);
+        let written = match path.exists() {
+            false => write_private(path, &format!("{TITLE}{line}")),
+            true => {
+                if Self::read(path)?.named().any(|(known, _)| known == name) {
+                    return Err(TokenError(format!(
+                        "the token file '{}' has a token '{name}': take another name, or remove its line",
+                        path.display()
+                    )));
+                }
+                append(path, &line)
+            }
+        };
+        written.map_err(|error| {
+            TokenError(format!("the token file '{}' cannot be written: {error}", path.display()))
+        })?;
+        Ok(token)
+    }
+
+    /// The names and scopes, in the order of the file.
+    pub fn named(&self) -> impl Iterator<Item = (&str, Scopes)> {
+        self.all.iter().map(|token| (token.name.as_str(), token.scopes))
     }
 
     /// The name and scopes of a token. Every digest is compared, in constant time.
@@ -130,6 +171,15 @@ impl Tokens {
         }
         found
     }
+}
+
+fn new_token() -> String {
+    format!("{:032x}{:032x}", OsEntropy.next_u128(), OsEntropy.next_u128())
+}
+
+fn line(name: &str, scopes: &[Scope], token: &str) -> String {
+    let scopes: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+    format!("{name} {} {token}\n", scopes.join(","))
 }
 
 fn digest(token: &str) -> [u8; 32] {
@@ -178,6 +228,15 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Adds a line to a file, also if the last line of the file has no end.
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    let ends = std::fs::read(path)?.last().is_none_or(|last| *last == b'\n');
+    let mut file = std::fs::OpenOptions::new().append(true).open(path)?;
+    let end = if ends { "" } else { "\n" };
+    file.write_all(format!("{end}{line}").as_bytes())?;
+    file.sync_all()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +260,34 @@ mod tests {
         assert_eq!((name, scopes.allow(Scope::Operate), scopes.allow(Scope::Admin)), ("ada", true, false));
         assert!(tokens.find("").is_none() && tokens.find(&token[1..]).is_none());
         assert!(Tokens::create(&path, "ada", Scope::Admin).is_err(), "a file is not overwritten");
+    }
+
+    #[test]
+    fn added_tokens_have_their_scopes_and_names_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        let ada = Tokens::add(&path, "ada", &[Scope::Operate, Scope::Payloads]).unwrap();
+        // An editor may leave the last line without its end.
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.trim_end()).unwrap();
+        let bob = Tokens::add(&path, "bob", &[Scope::Read]).unwrap();
+        let tokens = Tokens::read(&path).unwrap();
+        let (name, scopes) = tokens.find(&ada).unwrap();
+        let allowed = Scope::ALL.map(|scope| scopes.allow(scope));
+        assert_eq!((name, allowed), ("ada", [true, true, true, false]));
+        assert_eq!(tokens.find(&bob).unwrap().0, "bob");
+        assert_eq!(tokens.named().map(|(name, _)| name).collect::<Vec<_>>(), ["ada", "bob"]);
+        for (name, scopes, part) in [
+            ("ada", &[Scope::Read][..], "has a token 'ada'"),
+            ("a b", &[Scope::Read], "one word"),
+            ("#a", &[Scope::Read], "one word"),
+            ("", &[Scope::Read], "one word"),
+            ("eve", &[], "no scope"),
+        ] {
+            let message = Tokens::add(&path, name, scopes).unwrap_err().to_string();
+            assert!(message.contains(part) && !message.contains(&ada), "{message}");
+        }
+        assert_eq!(Tokens::read(&path).unwrap().named().count(), 2, "nothing else was added");
     }
 
     #[test]

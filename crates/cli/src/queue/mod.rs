@@ -1,5 +1,7 @@
 //! `outlast queue`: the queues of a store.
 
+mod peek;
+
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::output::{print, table};
@@ -20,6 +22,11 @@ enum QueueCommand {
     ///
     /// Items under a live lease are not counted. Delayed items are timers, delayed starts, and activities that wait for their next try.
     Depths(DepthsArgs),
+    /// Show the items of a queue, the longest waiting first, without payloads
+    ///
+    /// The stores list items by instance, so the command reads the items of the newest running instances, up to --scan of them, and of
+    /// instances whose start is queued. The last line says whether there are more instances.
+    Peek(peek::PeekArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -32,7 +39,13 @@ struct DepthsArgs {
 }
 
 pub(crate) async fn run(args: QueueArgs) -> Result<(), Failure> {
-    let QueueCommand::Depths(args) = args.command;
+    match args.command {
+        QueueCommand::Depths(args) => depths(args).await,
+        QueueCommand::Peek(args) => peek::run(args).await,
+    }
+}
+
+async fn depths(args: DepthsArgs) -> Result<(), Failure> {
     let client = store::open(&args.store.place()?, Intent::Read).await?;
     let gauges = client.get_gauges().await?;
     let held = client.count_held().await?;

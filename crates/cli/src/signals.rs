@@ -3,10 +3,10 @@
 use std::io;
 
 /// The name of SIGTERM.
-pub(super) const TERMINATED: &str = "Terminated";
+pub(crate) const TERMINATED: &str = "Terminated";
 
-/// Receives the signals that stop the demo. A signal that comes while nothing waits for it is kept.
-pub(super) struct Signals {
+/// Receives the signals that stop a command. A signal that comes while nothing waits for it is kept.
+pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -17,13 +17,13 @@ pub(super) struct Signals {
 
 impl Signals {
     #[cfg(unix)]
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
     #[cfg(windows)]
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self { ctrl_c: tokio::signal::windows::ctrl_c()? })
     }
 
@@ -31,7 +31,7 @@ impl Signals {
     ///
     /// Cancellation safety: a signal that was not returned is kept.
     #[cfg(unix)]
-    pub(super) async fn next(&mut self) -> &'static str {
+    pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "Ctrl-C",
             _ = self.terminate.recv() => TERMINATED,
@@ -42,7 +42,7 @@ impl Signals {
     ///
     /// Cancellation safety: a signal that was not returned is kept.
     #[cfg(windows)]
-    pub(super) async fn next(&mut self) -> &'static str {
+    pub(crate) async fn next(&mut self) -> &'static str {
         self.ctrl_c.recv().await;
         "Ctrl-C"
     }
