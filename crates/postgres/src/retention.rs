@@ -50,7 +50,7 @@ async fn by_keys(db: &Db, statement: &str, wanted: &[Param<'_>]) -> Result<Vec<R
         let transaction = begin(db, &mut connection).await?;
         let rows = transaction.query_typed(statement, wanted).await?;
         transaction.commit().await?;
-        Ok(rows)
+        Ok::<_, crate::PostgresError>(rows)
     };
     within(db, &closer, db.long_deadline, run).await
 }
