@@ -5,7 +5,7 @@ use std::process::Command;
 use outlast_toolkit::{installed, process};
 
 use super::{Tally, libtest, programs};
-use crate::tidy;
+use crate::{metadata, tidy};
 
 /// The system packages: Chromium, its driver, and a font, without which texts have no glyphs.
 const PACKAGES: &[&str] = &["chromium", "chromium-driver", "fonts-dejavu-core"];
@@ -23,8 +23,17 @@ pub(super) fn clippy() -> Result<Tally, String> {
 }
 
 pub(super) fn docs() -> Result<Tally, String> {
-    let mut doc = process::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
-    doc.env("RUSTDOCFLAGS", "-D warnings");
+    let mut doc = process::cargo(&["doc", "--workspace", "--no-deps", "--all-features", "--lib"]);
+    for package in metadata::load()? {
+        let has_library = |name: &str| package.targets.iter().any(|lib| lib.is_lib() && lib.name == name);
+        let programs = package.targets.iter().filter(|target| target.is_bin() && target.doc);
+        // The pages of a program would replace those of a library with the same name.
+        let programs = programs.filter(|program| !has_library(&program.name.replace('-', "_")));
+        doc.args(programs.flat_map(|program| ["--bin", &program.name]));
+    }
+    // With an example, cargo enables the features that dev-dependencies enable, as clippy does: the dependencies of the
+    // workspace are not checked once more.
+    doc.args(["--example", "saga"]).env("RUSTDOCFLAGS", "-D warnings");
     command(doc)
 }
 
@@ -85,13 +94,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_component_skips_its_suite() {
+    fn a_missing_component_skips_its_suite_and_a_failed_command_is_named() {
         let outcome = with_component("no-such-component", || Err("must not run".to_string())).unwrap();
         assert!(outcome.lacking[0].contains("no-such-component"), "{outcome:?}");
-    }
-
-    #[test]
-    fn a_command_that_fails_is_one_failure_with_its_name() {
         let outcome = command(process::cargo(&["no-such-command"])).unwrap();
         assert_eq!(outcome, Tally::failure("cargo no-such-command"));
     }

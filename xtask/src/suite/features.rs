@@ -13,6 +13,11 @@ use crate::metadata::{self, Package};
 const FACADE: &str = "outlast";
 /// The packages of the programs that the suites `build` and `sim` build alone.
 const BUILT_ALONE: [&str; 2] = ["outlast-chaos", "outlast-sim"];
+/// Declares features of `syn`, so it is checked without [`MACRO_FEATURES`].
+const MACROS: &str = "outlast-macros";
+/// Is checked together with each package: the derive macros of the dependencies are compiled once instead of for each set
+/// of features of `syn`. The features of all other dependencies are those of the checked package.
+pub(super) const MACRO_FEATURES: &str = "outlast-macro-features";
 
 pub(super) fn run() -> Result<Tally, String> {
     let mut tally = Tally::default();
@@ -35,7 +40,8 @@ fn combinations(packages: &[Package]) -> Result<Vec<Vec<String>>, String> {
     let is_library =
         |package: &&Package| package.targets.iter().any(|target| target.is_lib() || target.is_proc_macro());
     let libraries = packages.iter().filter(is_library).filter(|package| package.name != FACADE);
-    let libraries = libraries.filter(|package| !BUILT_ALONE.contains(&package.name.as_str()));
+    let is_checked = |name: &str| !BUILT_ALONE.contains(&name) && name != MACRO_FEATURES;
+    let libraries = libraries.filter(|package| is_checked(&package.name));
     all.extend(libraries.map(|library| check(&library.name, &["--no-default-features"])));
     all.extend(packages.iter().flat_map(examples));
     Ok(all)
@@ -53,7 +59,8 @@ fn examples(package: &Package) -> Vec<Vec<String>> {
 }
 
 fn check(package: &str, args: &[&str]) -> Vec<String> {
-    ["check", "-p", package].iter().chain(args).map(ToString::to_string).collect()
+    let with: &[&str] = if package == MACROS { &[] } else { &["-p", MACRO_FEATURES] };
+    ["check", "-p", package].iter().chain(with).chain(args).map(ToString::to_string).collect()
 }
 
 #[cfg(test)]
@@ -85,14 +92,14 @@ mod tests {
         ];
         let calls: Vec<String> = combinations(&packages).unwrap().iter().map(|call| call.join(" ")).collect();
         let expected = [
-            "check -p outlast --no-default-features",
-            "check -p outlast --no-default-features --features default",
-            "check -p outlast --no-default-features --features sqlite",
-            "check -p outlast --all-features",
+            "check -p outlast -p outlast-macro-features --no-default-features",
+            "check -p outlast -p outlast-macro-features --no-default-features --features default",
+            "check -p outlast -p outlast-macro-features --no-default-features --features sqlite",
+            "check -p outlast -p outlast-macro-features --all-features",
             "check -p outlast-macros --no-default-features",
-            "check -p outlast-model --no-default-features",
-            "check -p outlast --examples",
-            "check -p outlast --examples --features sqlite",
+            "check -p outlast-model -p outlast-macro-features --no-default-features",
+            "check -p outlast -p outlast-macro-features --examples",
+            "check -p outlast -p outlast-macro-features --examples --features sqlite",
         ];
         assert_eq!(calls, expected);
         assert!(combinations(&packages[1..]).unwrap_err().contains("no package `outlast`"));

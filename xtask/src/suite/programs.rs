@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use cargo_metadata::{Artifact, Message};
 use outlast_toolkit::process;
 
-use super::Tally;
+use super::{Tally, features};
 
 /// An executable file that cargo built.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ pub(super) fn chaos() -> Result<Program, String> {
 }
 
 fn build_chaos() -> Result<Program, String> {
-    let built = build(&["build", "-p", "outlast-chaos"])?;
+    let built = build(&["build", "-p", "outlast-chaos", "-p", features::MACRO_FEATURES])?;
     let found = built.into_iter().find(|program| program.name == "outlast-chaos");
     let mut program = found.ok_or("the workspace has no program `outlast-chaos`")?;
     let folder = process::target().join("chaos");
