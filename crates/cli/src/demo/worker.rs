@@ -5,7 +5,7 @@ use super::files::Files;
 use super::order;
 use super::past::Past;
 use super::shop::Shop;
-use super::signals::{self, Signals};
+use crate::signals::{self, Signals};
 use crate::failure::Failure;
 use outlast::providers::sqlite::SqliteProvider;
 use outlast::runtime::{Runtime, RuntimeOptions};
