@@ -1,6 +1,6 @@
 //! A worker that drains when the process is asked to end: it fetches no more, finishes what it can within the grace period, and gives
-//! the rest back, so that another process continues it at once. `drain FILE` runs until SIGTERM or Ctrl-C; without a file the example
-//! sends SIGTERM to itself, and a second worker continues.
+//! the rest back, so that another process continues it at once. with a file in `DRAIN_STORE` it runs until SIGTERM or Ctrl-C; without one
+//! it sends SIGTERM to itself, and a second worker continues.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::prelude::*;
@@ -43,9 +43,9 @@ async fn start(url: &str, worker: Worker) -> Result<(Arc<Runtime>, Client), Box<
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let file = std::env::args().nth(1);
+    let file = std::env::var("DRAIN_STORE").ok();
     let path = file.clone().map_or_else(|| folder.path().join("dinner.db"), Into::into);
     let url = format!("sqlite:{}", path.display());
 

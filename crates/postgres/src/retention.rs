@@ -4,8 +4,8 @@ use crate::db::{Db, ONLY, Param, Result, cell, column, text, unsigned};
 use crate::deadline::within;
 use crate::delete::begin;
 use outlast_provider::{OldInstance, OldestPage};
-use tokio_postgres::Row;
 use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Row};
 
 /// The next instances in order of creation.
 pub(crate) async fn oldest(db: &Db, after: Option<u64>, limit: usize) -> Result<OldestPage> {
@@ -46,11 +46,17 @@ async fn prune(db: &Db, statement: &str, before: u64, limit: usize) -> Result<u6
 async fn by_keys(db: &Db, statement: &str, wanted: &[Param<'_>]) -> Result<Vec<Row>> {
     let mut connection = db.connection().await?;
     let closer = connection.closer();
-    let run = async {
-        let transaction = begin(db, &mut connection).await?;
-        let rows = transaction.query_typed(statement, wanted).await?;
-        transaction.commit().await?;
-        Ok::<_, crate::PostgresError>(rows)
-    };
-    within(db, &closer, db.long_deadline, run).await
+    within(db, &closer, db.long_deadline, in_transaction(db, &mut connection, statement, wanted)).await
+}
+
+async fn in_transaction(
+    db: &Db,
+    client: &mut Client,
+    statement: &str,
+    wanted: &[Param<'_>],
+) -> Result<Vec<Row>> {
+    let transaction = begin(db, client).await?;
+    let rows = transaction.query_typed(statement, wanted).await?;
+    transaction.commit().await?;
+    Ok(rows)
 }

@@ -40,7 +40,7 @@ fn options_of_the_deployed_server_exist() {
     for name in ["Dockerfile", "outlast.service", "kubernetes/serve.yaml"] {
         let text = code(&file(name));
         let words = text.split(|letter: char| letter.is_whitespace() || "\",[]".contains(letter));
-        let options: Vec<&str> = words.filter(|word| word.starts_with("--")).collect();
+        let options: Vec<&str> = words.filter(|word| word.starts_with("--") && *word != "---").collect();
         let of_docker =
             ["--from=build", "--interval=30s", "--timeout=6s", "--start-period=5s", "--retries=3"];
         let own: Vec<&str> = options
