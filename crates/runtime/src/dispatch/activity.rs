@@ -8,6 +8,8 @@
 //! | the lease is lost: it expired, or another process cancelled the activity | the same; the store is not called |
 //! | the runtime stops | gives the activity back without counting the delivery |
 
+mod observed;
+
 use super::backoff::pause_report;
 use super::gather::{self, Member};
 use super::lease::{Kind, Lease};
@@ -21,8 +23,8 @@ use crate::activity_context::{ActivityContext, ActivityIdentity};
 use crate::core::Core;
 use crate::handler::{ActivityHandler, Attempt};
 use crate::observability::Stopwatch;
-use crate::observer::{ActivityDelivery, ActivityOutcome, Times};
-use crate::{observe, observer};
+use crate::observe;
+use crate::observer::{ActivityOutcome, Times};
 use outlast_model::defect::{self, Defect};
 use outlast_model::{AppErrorKind, ErrorDetails, EventKind, PoisonMessageType, WorkItem};
 use outlast_provider::{Completion, FetchedWork, ProviderError, SessionFetchConfig, WorkNotes, WorkRequest};
@@ -30,7 +32,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tracing::Instrument;
 
 /// The queue of activities.
 pub(crate) struct ActivityQueue;
@@ -335,22 +336,6 @@ impl Delivery {
             .with_traceparent(traceparent)
     }
 
-    fn observed(&self) -> ActivityDelivery<'_> {
-        ActivityDelivery {
-            instance: &self.instance,
-            execution_id: self.execution_id,
-            activity_id: self.id,
-            activity: &self.name,
-            tag: self.tag.as_deref(),
-            attempt: self.number(),
-        }
-    }
-
-    /// Reports this delivery to the observer, after the store has accepted its end.
-    fn observe(&self, outcome: ActivityOutcome<'_>) {
-        observer::activity(&self.core, self.observed(), self.times, outcome);
-    }
-
     /// Runs the handler in a separate task, so that a panic ends only that task and the runtime can abort it.
     async fn call(
         &self,
@@ -382,32 +367,6 @@ impl Delivery {
                 Err(failed(text.unwrap_or_else(|too_large| too_large)))
             }
         })
-    }
-
-    /// Spawns the run of the handler inside of its span, and under the trace context of the delivery if there is one.
-    fn spawn(
-        &self,
-        handler: Arc<dyn ActivityHandler>,
-        context: ActivityContext,
-        input: String,
-    ) -> JoinHandle<Attempt> {
-        let core = &self.core;
-        let (Some(observer), Some(traceparent)) = (&core.observer, context.shared_traceparent()) else {
-            let span = span(&self.observed(), &context);
-            let body = async move { handler.attempt(context, input).await }.instrument(span);
-            return core.slots.spawn(core.paced(body));
-        };
-        let (instance, name, tag) = (Arc::clone(&self.instance), self.name.clone(), self.tag.clone());
-        let (execution_id, activity_id, attempt) = (self.execution_id, self.id, self.number());
-        let body = Box::pin(async move {
-            let (activity, tag) = (name.as_str(), tag.as_deref());
-            let delivery =
-                ActivityDelivery { instance: &instance, execution_id, activity_id, activity, tag, attempt };
-            // Made here, so that the parent of the span is the context under which this future runs.
-            let span = span(&delivery, &context);
-            async move { handler.attempt(context, input).await }.instrument(span).await
-        });
-        core.slots.spawn(core.paced(observer.under(&traceparent, body)))
     }
 
     /// Checks a text of the handler against `limits.payload_bytes`; `what` is "result", "error" or "panic". The error is a message.
@@ -533,24 +492,6 @@ enum Outcome {
         retry_after: Duration,
     },
     Cancelled,
-}
-
-/// The span of a delivery.
-fn span(delivery: &ActivityDelivery<'_>, context: &ActivityContext) -> tracing::Span {
-    // `00-TRACE-SPAN-FLAGS`.
-    let ids = context.traceparent();
-    tracing::debug_span!(
-        target: "duroxide::runtime",
-        "activity",
-        instance_id = %delivery.instance,
-        execution_id = delivery.execution_id,
-        orchestration_name = context.orchestration_name(),
-        activity_name = %delivery.activity,
-        activity_id = delivery.activity_id,
-        attempt = delivery.attempt,
-        trace_id = ids.and_then(|ids| ids.get(3..35)),
-        span_id = ids.and_then(|ids| ids.get(36..52))
-    )
 }
 
 /// A task that is aborted when its handle is dropped.
