@@ -3,6 +3,7 @@
 
 mod bench;
 mod chaos;
+mod licenses;
 mod macro_share;
 mod metadata;
 mod new_provider;
@@ -31,6 +32,8 @@ enum Cli {
     Tidy,
     /// Writes the parts of pages that are copied from source files; `cargo xtask tidy` reports outdated parts
     Pages,
+    /// Writes the licences that `outlast licenses` prints; a test of xtask reports an outdated file
+    Licenses,
     /// Writes a new crate for a store
     NewProvider(new_provider::Args),
     /// Runs the simulator
@@ -77,6 +80,7 @@ impl Cli {
             Self::Test(args) => test::run(&args),
             Self::Tidy => tidy::run(),
             Self::Pages => pages::run(),
+            Self::Licenses => licenses::run(),
             Self::NewProvider(args) => new_provider::run(&args),
             Self::Sim(PassedOn { args }) => process::run(&mut sim::command(&args)),
             Self::Mutants(PassedOn { args }) => run_tool("outlast-mutants", &args),
@@ -129,6 +133,7 @@ mod tests {
             "test --only=portable",
             "tidy",
             "pages",
+            "licenses",
             "new-provider my-store --in folder",
             "sim --seeds 0..10000",
             "sim --seed 7 --without FAULT,OTHER --without-roots 3",

@@ -7,6 +7,7 @@ use crate::dead_letter::DeadLetterArgs;
 use crate::doctor::DoctorArgs;
 use crate::execution::ExecutionArgs;
 use crate::instance::InstanceArgs;
+use crate::licenses::LicensesArgs;
 use crate::metrics::MetricsArgs;
 use crate::migrate::MigrateArgs;
 use crate::migrate_from::MigrateFromArgs;
@@ -55,6 +56,7 @@ pub(crate) enum Command {
     /// Show the instances of a store, say why they wait, send them events, and cancel them
     #[command(arg_required_else_help = true)]
     Instance(InstanceArgs),
+    Licenses(LicensesArgs),
     Man(ManArgs),
     Metrics(MetricsArgs),
     Migrate(MigrateArgs),

@@ -10,6 +10,7 @@
 //! | `doctor/` | looks for states that do not mend themselves |
 //! | `instance/` | one file per subcommand for operators; `follow.rs`: their `--follow` |
 //! | `migrate.rs`, `migrate_from/`, `transfer/` | migrations; stores of `duroxide`; moves instances between stores and files |
+//! | `licenses.rs` | the licences of the packages in the command |
 //! | `serve.rs`, `token.rs` | the HTTP server and its token file |
 //! | `shell.rs` | completions and manual pages |
 //! | `stress/` | puts a store under load |
@@ -28,6 +29,7 @@ mod execution;
 mod failure;
 mod follow;
 mod instance;
+mod licenses;
 mod metrics;
 mod migrate;
 mod migrate_from;
@@ -98,6 +100,7 @@ fn run(args: Args) -> Result<(), Failure> {
             Command::Doctor(doctor) => doctor::run(doctor).await,
             Command::Execution(execution) => execution::run(execution).await,
             Command::Instance(instance) => instance::run(instance).await,
+            Command::Licenses(licenses) => licenses::run(&licenses),
             Command::Man(man) => shell::man(&man),
             Command::Metrics(metrics) => metrics::run(metrics).await,
             Command::Migrate(migrate) => migrate::run(migrate).await,
