@@ -76,6 +76,8 @@ pub(crate) enum Command {
     #[cfg(feature = "server")]
     #[command(arg_required_else_help = true)]
     Token(crate::token::TokenArgs),
+    #[cfg(feature = "tui")]
+    Top(crate::top::TopArgs),
 }
 
 /// Run a shop that loses no order and charges no customer twice, after any number of kills.

@@ -14,6 +14,7 @@
 //! | `serve.rs`, `token.rs` | the HTTP server and its token file |
 //! | `shell.rs` | completions and manual pages |
 //! | `stress/` | puts a store under load |
+//! | `top/` | a screen for the terminal |
 //!
 //! Commands print through `output.rs` and return a `Failure`.
 
@@ -36,7 +37,7 @@ mod migrate_from;
 mod orchestration;
 mod output;
 mod queue;
-#[cfg(all(test, feature = "server"))]
+#[cfg(all(test, feature = "server", feature = "tui"))]
 mod reference;
 #[cfg(feature = "server")]
 mod serve;
@@ -47,6 +48,8 @@ mod stress;
 mod terminal;
 #[cfg(feature = "server")]
 mod token;
+#[cfg(feature = "tui")]
+mod top;
 mod transfer;
 
 use args::{Args, Command};
@@ -112,6 +115,8 @@ fn run(args: Args) -> Result<(), Failure> {
             Command::Stress(stress) => stress::run(stress).await,
             #[cfg(feature = "server")]
             Command::Token(token) => token::run(token),
+            #[cfg(feature = "tui")]
+            Command::Top(top) => top::run(top).await,
         }
     })
 }
