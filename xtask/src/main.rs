@@ -3,6 +3,7 @@
 
 mod bench;
 mod chaos;
+mod licenses;
 mod metadata;
 mod pages;
 mod postgres;
@@ -30,6 +31,8 @@ enum Cli {
     Tidy,
     /// Writes the parts of pages that are copied from source files; `cargo xtask tidy` reports outdated parts
     Pages,
+    /// Writes the licences that `outlast licenses` prints; a test of xtask reports an outdated file
+    Licenses,
     /// Writes a new crate for a store
     #[command(disable_help_flag = true)]
     NewProvider(PassedOn),
@@ -77,6 +80,7 @@ impl Cli {
             Self::Test(args) => test::run(&args),
             Self::Tidy => tidy::run(),
             Self::Pages => pages::run(),
+            Self::Licenses => licenses::run(),
             Self::NewProvider(PassedOn { args }) => run_tool("outlast-new-provider", &args),
             Self::Sim(PassedOn { args }) => process::run(&mut sim::command(&args)),
             Self::Mutants(PassedOn { args }) => run_tool("outlast-mutants", &args),

@@ -7,6 +7,7 @@ use crate::dead_letter::DeadLetterArgs;
 use crate::doctor::DoctorArgs;
 use crate::execution::ExecutionArgs;
 use crate::instance::InstanceArgs;
+use crate::licenses::LicensesArgs;
 use crate::metrics::MetricsArgs;
 use crate::migrate::MigrateArgs;
 use crate::migrate_from::MigrateFromArgs;
@@ -56,6 +57,7 @@ pub(crate) enum Command {
     /// Show the instances of a store, say why they wait, send them events, and cancel them
     #[command(arg_required_else_help = true)]
     Instance(InstanceArgs),
+    Licenses(LicensesArgs),
     Man(ManArgs),
     Metrics(MetricsArgs),
     Migrate(MigrateArgs),
@@ -78,6 +80,8 @@ pub(crate) enum Command {
     #[cfg(feature = "server")]
     #[command(arg_required_else_help = true)]
     Token(crate::token::TokenArgs),
+    #[cfg(feature = "tui")]
+    Top(crate::top::TopArgs),
 }
 
 /// Run a shop that loses no order and charges no customer twice, after any number of kills.

@@ -84,6 +84,12 @@ impl Failure {
         self.code == UNAVAILABLE
     }
 
+    /// The message without the exit status.
+    #[cfg(feature = "tui")]
+    pub(crate) fn into_message(self) -> String {
+        self.message.unwrap_or_default()
+    }
+
     /// Prints the message and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         if let Some(message) = self.message {

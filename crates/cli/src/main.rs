@@ -11,9 +11,11 @@
 //! | `instance/` | one file per subcommand for operators; `follow.rs`: their `--follow` |
 //! | `migrate.rs`, `migrate_from/`, `transfer/` | migrations; stores of `duroxide`; moves instances between stores and files |
 //! | `retention.rs` | deletes ended instances, records and dead letters by age |
+//! | `licenses.rs` | the licences of the packages in the command |
 //! | `serve.rs`, `token.rs` | the HTTP server and its token file |
 //! | `shell.rs` | completions and manual pages |
 //! | `stress/` | puts a store under load |
+//! | `top/` | a screen for the terminal |
 //!
 //! Commands print through `output.rs` and return a `Failure`.
 
@@ -29,13 +31,14 @@ mod execution;
 mod failure;
 mod follow;
 mod instance;
+mod licenses;
 mod metrics;
 mod migrate;
 mod migrate_from;
 mod orchestration;
 mod output;
 mod queue;
-#[cfg(all(test, feature = "server"))]
+#[cfg(all(test, feature = "server", feature = "tui"))]
 mod reference;
 mod retention;
 #[cfg(feature = "server")]
@@ -47,6 +50,8 @@ mod stress;
 mod terminal;
 #[cfg(feature = "server")]
 mod token;
+#[cfg(feature = "tui")]
+mod top;
 mod transfer;
 
 use args::{Args, Command};
@@ -100,6 +105,7 @@ fn run(args: Args) -> Result<(), Failure> {
             Command::Doctor(doctor) => doctor::run(doctor).await,
             Command::Execution(execution) => execution::run(execution).await,
             Command::Instance(instance) => instance::run(instance).await,
+            Command::Licenses(licenses) => licenses::run(&licenses),
             Command::Man(man) => shell::man(&man),
             Command::Metrics(metrics) => metrics::run(metrics).await,
             Command::Migrate(migrate) => migrate::run(migrate).await,
@@ -112,6 +118,8 @@ fn run(args: Args) -> Result<(), Failure> {
             Command::Stress(stress) => stress::run(stress).await,
             #[cfg(feature = "server")]
             Command::Token(token) => token::run(token),
+            #[cfg(feature = "tui")]
+            Command::Top(top) => top::run(top).await,
         }
     })
 }

@@ -45,6 +45,8 @@ mod terminal;
 mod timeline;
 #[cfg(feature = "server")]
 mod token;
+#[cfg(all(target_os = "linux", feature = "tui"))]
+mod top;
 mod transfer;
 mod usage;
 mod verbs;

@@ -106,3 +106,18 @@ fn completions_and_manual_pages_have_the_subcommands() {
     let error = run(["man", "--dir", "/nowhere/at/all"]).failed();
     assert!(error.contains("'/nowhere/at/all'"), "{error}");
 }
+
+#[test]
+fn licences_have_every_package_with_its_texts() {
+    let all = run(["licenses"]).fine();
+    assert!(all.starts_with("PACKAGE ") && all.contains("\nserde_json "), "{}", &all[..200]);
+    assert!(all.contains("Permission is hereby granted") && all.contains("Apache License"));
+    assert!(!all.contains('\u{1b}'));
+    let list = run(["licenses", "--list"]).fine();
+    assert!(list.len() < all.len() / 5 && !list.contains("Permission is hereby granted"));
+    let one = run(["licenses", "serde_json", "-o", "json"]).json();
+    let package = &one["packages"][0];
+    assert_eq!((&package["name"], &package["license"]), (&"serde_json".into(), &"MIT OR Apache-2.0".into()));
+    assert_eq!(one["texts"].as_array().unwrap().len(), package["texts"].as_array().unwrap().len());
+    assert!(run(["licenses", "nothing"]).not_found().contains("`outlast licenses --list`"));
+}
