@@ -2,18 +2,19 @@
 
 use crate::MemoryProvider;
 use crate::queue::{Activity, Message};
-use crate::rules::{AdminRules, HoldRules, OnceRules};
+use crate::rules::{AdminRules, HoldRules, NodeRules, OnceRules};
 use crate::state::{State, refuse};
 use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus};
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, PausedOrchestration, PendingWork, Provider,
-    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome,
-    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, NodeRecord, NodeReport, PausedOrchestration,
+    PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog,
+    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// The limit of a bulk operation whose filter has none.
 pub(crate) const DEFAULT_LIMIT: u32 = 1_000;
@@ -342,6 +343,34 @@ impl ProviderAdmin for MemoryProvider {
 
     async fn list_unstarted(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, ProviderError> {
         Ok(self.state().unstarted(after, limit))
+    }
+
+    async fn announce_node(
+        &self,
+        report: &NodeReport,
+        live: Duration,
+        kept: Duration,
+    ) -> Result<bool, ProviderError> {
+        self.change(|state, now| state.announce_node(report, live, kept, now))
+    }
+
+    async fn remove_node(&self, node_id: &str) -> Result<bool, ProviderError> {
+        self.change(|state, _| {
+            let rules = state.rules;
+            Ok(rules.remove_report(state, node_id))
+        })
+    }
+
+    async fn nodes(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Option<Vec<NodeRecord>>, ProviderError> {
+        self.change(|state, now| Ok(Some(state.nodes(after, limit, now))))
+    }
+
+    async fn sweep_nodes(&self, limit: usize) -> Result<u64, ProviderError> {
+        self.change(|state, now| Ok(state.sweep_nodes(limit, now)))
     }
 }
 

@@ -84,6 +84,10 @@ macro_rules! __forward_method {
     (export_instance [export_instance $($rest:ident)*] $target:tt) => {};
     (import_instance [import_instance $($rest:ident)*] $target:tt) => {};
     (list_unstarted [list_unstarted $($rest:ident)*] $target:tt) => {};
+    (announce_node [announce_node $($rest:ident)*] $target:tt) => {};
+    (remove_node [remove_node $($rest:ident)*] $target:tt) => {};
+    (nodes [nodes $($rest:ident)*] $target:tt) => {};
+    (sweep_nodes [sweep_nodes $($rest:ident)*] $target:tt) => {};
     (@exists $name:ident) => { $crate::__forward_method!($name [$name] []); };
     ($name:ident [] []) => {
         compile_error!(concat!("`", stringify!($name), "` is not a method that `forward_provider!` knows"));
@@ -548,6 +552,29 @@ macro_rules! __forward_method {
             after: ::std::option::Option<&'life1 str>,
             limit: usize
         ) -> ::std::vec::Vec<::std::string::String>);
+    };
+    (announce_node [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin announce_node ['life1] (
+            report: &'life1 $crate::NodeReport,
+            live: ::std::time::Duration,
+            kept: ::std::time::Duration
+        ) -> bool);
+    };
+    (remove_node [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin remove_node ['life1] (
+            node_id: &'life1 str
+        ) -> bool);
+    };
+    (nodes [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin nodes ['life1] (
+            after: ::std::option::Option<&'life1 str>,
+            limit: usize
+        ) -> ::std::option::Option<::std::vec::Vec<$crate::NodeRecord>>);
+    };
+    (sweep_nodes [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin sweep_nodes [] (
+            limit: usize
+        ) -> u64);
     };
     ($name:ident [] [$($target:tt)+]) => {
         compile_error!(concat!("`forward_provider!` does not forward `", stringify!($name), "`"));

@@ -15,7 +15,8 @@ const STEPS: &[(u32, &[&str])] = &[
     (8, &["atomicity", "custom_status", "error_handling", "fencing", "instance_creation"]),
     (8, &["bad_input", "eager_start", "fused_outcomes", "outcome", "race_replay", "run_ahead"]),
     (9, &["bulk_deletion", "cancellation", "dead_letters", "deletion", "kv_store", "listing"]),
-    (9, &["holds", "management", "pending", "prune", "resets", "start_policy", "transfers", "traps"]),
+    (9, &["holds", "management", "nodes", "pending", "prune", "resets", "start_policy"]),
+    (9, &["transfers", "traps"]),
     (10, &["dropped_fetch", "leases", "long_polling", "requeues", "waiting"]),
 ];
 // guide: end
