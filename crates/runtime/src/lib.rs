@@ -16,6 +16,7 @@ mod core;
 mod dispatch;
 mod gauges;
 mod handler;
+mod heartbeat;
 mod instrumented;
 pub mod lens;
 mod module;
@@ -32,7 +33,8 @@ mod uncounted;
 pub use activity_context::ActivityContext;
 pub use builder::{RuntimeBuilder, StartError};
 pub use client::{
-    AlreadyExists, Client, ClientError, Conflict, Reset, ResetSummary, StartBuilder, StartReceipt,
+    AlreadyExists, Client, ClientError, Conflict, ListedNode, LostLeases, Reset, ResetSummary, StartBuilder,
+    StartReceipt,
 };
 pub use handler::{ActivityHandler, Attempt, FnActivity, FnOrchestration, OrchestrationHandler};
 pub use instrumented::InstrumentedProvider;

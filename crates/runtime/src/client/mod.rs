@@ -6,6 +6,7 @@ mod error;
 mod hold;
 mod kv;
 mod manage;
+mod node;
 mod once;
 mod pause;
 mod reset;
@@ -16,6 +17,7 @@ mod wait;
 mod why;
 
 pub use error::ClientError;
+pub use node::{ListedNode, LostLeases};
 pub use outlast_engine::reset::ResetSummary;
 pub use reset::Reset;
 pub use start_builder::{AlreadyExists, Conflict, StartBuilder, StartReceipt};

@@ -52,6 +52,7 @@ impl fmt::Debug for RuntimeOptions {
                 parent_close,
                 on_misfit,
                 build_id,
+                node_heartbeat,
             ]
         )
     }

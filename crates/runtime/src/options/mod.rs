@@ -85,6 +85,10 @@ pub struct RuntimeOptions {
     /// The name of this build of the program. With [`OnMisfit::Park`] a runtime releases at its start the instances that another build
     /// has parked; without a name, all parked instances.
     pub build_id: String,
+    /// The interval at which this node stores a report about itself: its handlers, tags, running work and leases, for `outlast node
+    /// list`, the dashboard and the diagnosis of instances. One commit per interval; a failed one fails no work. `None`: no reports.
+    /// The id of the node in its reports is `worker_node_id`, or random; nodes with the same name share one report.
+    pub node_heartbeat: Option<Duration>,
     /// The clock of the runtime.
     pub clock: Arc<dyn Clock>,
     /// The source of random bits of the runtime.
@@ -127,6 +131,7 @@ impl Default for RuntimeOptions {
             parent_close: ParentClosePolicy::Contract,
             on_misfit: OnMisfit::Fail,
             build_id: String::new(),
+            node_heartbeat: Some(Duration::from_secs(5)),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(OsEntropy),
             #[cfg(feature = "test-hooks")]

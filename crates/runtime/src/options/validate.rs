@@ -1,7 +1,7 @@
 //! Validation of options: returns all invalid options at once.
 
 use super::RuntimeOptions;
-use outlast_model::limits::{Limits, MAX_WORKER_TAGS};
+use outlast_model::limits::{Limits, MAX_NODE_ID_BYTES, MAX_WORKER_TAGS};
 use outlast_provider::TagFilter;
 use std::fmt;
 use std::time::Duration;
@@ -22,9 +22,6 @@ impl fmt::Display for OptionProblem {
 }
 
 impl std::error::Error for OptionProblem {}
-
-/// A node id is stored as the owner of sessions and compared in queries, so its length is limited.
-const MAX_NODE_ID_BYTES: usize = 256;
 
 /// The problems found so far.
 #[derive(Default)]
@@ -107,6 +104,11 @@ impl RuntimeOptions {
             self.max_attempts > 0,
             "max_attempts",
             "is 0, so every message would be poisoned at its first delivery: set it to 1 or more",
+        );
+        problems.unless(
+            self.node_heartbeat.is_none_or(|every| every >= Duration::from_millis(100)),
+            "node_heartbeat",
+            "is below 100 ms, so the store would be busy with reports: set it to seconds, or None for no reports",
         );
         if let Some(range) = &self.supported_replay_versions {
             problems.unless(

@@ -11,6 +11,7 @@ mod holds;
 mod instrumented;
 mod logging;
 mod metrics;
+mod nodes;
 mod options;
 mod registry;
 mod resets;
