@@ -51,6 +51,7 @@ macro_rules! __each_validation {
             resets: [a_reset_begins_the_next_execution, a_reset_puts_keys_and_status_back, a_reset_repeats_the_removal_of_keys, a_reset_fits_the_newest_events, an_expired_lease_ends_with_a_reset, messages_of_a_reset_are_delivered_first, a_reset_instance_stays_held, an_ended_instance_is_reset, a_fork_is_a_new_instance, a_reset_is_in_the_audit],
             transfers: [an_export_has_everything_of_an_instance, an_import_is_exported_unchanged, an_imported_instance_goes_on, an_import_refuses_a_taken_id, an_import_refuses_contradictions, an_imported_instance_stays_held, an_import_is_fetched_and_audited, a_large_instance_is_imported_whole, ids_without_an_instance_are_listed],
             retention: [the_oldest_instances_are_listed_first, only_old_roots_are_deleted, a_running_descendant_keeps_its_tree, undelivered_items_keep_their_tree, a_held_instance_is_not_deleted_by_age, concurrent_deletions_by_age_count_each_tree_once, old_records_of_the_audit_are_pruned, old_dead_letters_are_pruned],
+            nodes: [a_report_is_listed_as_announced, a_report_replaces_the_earlier_one, a_lost_node_is_listed, nodes_are_paged_by_id, a_removed_node_is_gone, old_reports_are_swept_in_batches, reports_out_of_bounds_are_refused],
             outcome: [an_unknown_instance_has_no_outcome, a_running_instance_has_the_status_running, a_completed_instance_has_its_output, a_failed_instance_has_its_failure, the_newest_execution_counts, the_custom_status_belongs_to_the_outcome, a_damaged_history_makes_the_outcome_an_error_or_leaves_it_right],
             start_policy: [a_free_id_is_started, fail_if_exists_changes_nothing, use_existing_delivers_the_messages, started_answers_equal_queued_starts, concurrent_starts_create_one_instance, a_delayed_start_is_hidden, a_bad_request_changes_nothing, a_deleted_id_is_free_again],
             listing: [pages_list_every_instance_once, instances_of_the_same_millisecond_are_all_listed, every_condition_selects, the_page_size_has_bounds, an_empty_store_has_one_empty_page, changes_between_pages_hide_and_repeat_no_instance, pages_of_a_history_have_every_event_once],
@@ -176,9 +177,9 @@ mod callable {
         atomicity, bad_input, batch_fetch, bulk_deletion, cancellation, capability_filtering, custom_status,
         dead_letters, deletion, dropped_fetch, eager_start, error_handling, families, fencing,
         fused_outcomes, holds, instance_creation, instance_locking, keyed, kv_store, leases, listing,
-        lock_expiration, management, message_bound, message_order, multi_execution, noted_failures, orphans,
-        outcome, pending, poison_message, prune, queue_semantics, requeues, resets, retention, run_ahead,
-        sessions, start_policy, tag_filtering, transfers, traps, waiting, warm_fetch,
+        lock_expiration, management, message_bound, message_order, multi_execution, nodes, noted_failures,
+        orphans, outcome, pending, poison_message, prune, queue_semantics, requeues, resets, retention,
+        run_ahead, sessions, start_policy, tag_filtering, transfers, traps, waiting, warm_fetch,
     };
 
     /// One of these takes a stamp as well: it is checked with both that change the rules.

@@ -107,6 +107,8 @@ pub mod model;
 #[cfg(feature = "validations")]
 mod multi_execution;
 #[cfg(feature = "validations")]
+pub mod nodes;
+#[cfg(feature = "validations")]
 pub mod noted_failures;
 #[cfg(feature = "validations")]
 pub mod orphans;

@@ -8,11 +8,12 @@ use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, OldestPage,
-    PausedOrchestration, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog,
-    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, NodeRecord, NodeReport,
+    OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
+    QueueBacklog, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
-use outlast_provider_kit::{ImportRows, ResetRows};
+use outlast_provider_kit::{ImportRows, NodeRow, ResetRows};
+use std::time::Duration;
 
 #[async_trait]
 impl ProviderAdmin for CosmosDBProvider {
@@ -286,5 +287,30 @@ impl ProviderAdmin for CosmosDBProvider {
 
     async fn prune_dead_letters(&self, before_ms: u64, limit: usize) -> Result<Option<u64>, ProviderError> {
         self.store.prune_dead_letters(before_ms, limit).await.map(Some)
+    }
+
+    async fn announce_node(
+        &self,
+        report: &NodeReport,
+        live: Duration,
+        kept: Duration,
+    ) -> Result<bool, ProviderError> {
+        self.store.announce_node(&NodeRow::of(report, live, kept)?).await
+    }
+
+    async fn remove_node(&self, node_id: &str) -> Result<bool, ProviderError> {
+        self.store.remove_node(node_id).await
+    }
+
+    async fn nodes(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Option<Vec<NodeRecord>>, ProviderError> {
+        self.store.nodes(after, limit).await.map(Some)
+    }
+
+    async fn sweep_nodes(&self, limit: usize) -> Result<u64, ProviderError> {
+        self.store.sweep_nodes(limit).await
     }
 }

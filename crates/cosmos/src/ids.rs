@@ -15,6 +15,7 @@
 //! | `n` | key of a message that was stored once | `n:<key>` |
 //! | `u` | record of the audit | `u:<write>` |
 //! | `p` | the paused orchestrations | `p` |
+//! | `b` | report of a node | `b:<SHA-256 of its id>` |
 //!
 //! A dead letter (`z`) keeps the id that it had as a message or an activity.
 

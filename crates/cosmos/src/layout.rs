@@ -9,6 +9,7 @@
 //! | the id of an instance, `~` + such an id, `~#` + SHA-256 | the documents of the instance |
 //! | `~sys` | the slot table, heartbeats, records of deletes, the paused orchestrations |
 //! | `~audit` | the audit |
+//! | `~nodes` | reports of nodes |
 //! | `~ready-<n>` | hints of ready instances |
 //! | `~work` | hints of ready activities |
 //! | `~sess-<n>` | sessions |
@@ -27,6 +28,9 @@ pub(crate) const SYSTEM: &str = "~sys";
 
 /// The partition of the audit.
 pub(crate) const AUDIT: &str = "~audit";
+
+/// The partition of the reports of nodes.
+pub(crate) const NODES: &str = "~nodes";
 
 /// The partition of an instance.
 pub(crate) fn instance(instance_id: &str) -> String {

@@ -65,6 +65,7 @@ mod load;
 mod message;
 #[cfg(test)]
 mod model;
+mod node;
 mod number;
 mod offers;
 mod once;

@@ -31,6 +31,7 @@ queries! {
     INTENTS = "intents";
     LOCKED = "locked";
     MESSAGES = "messages";
+    NODES = "nodes";
     OF_IDS = "of_ids";
     OF_REVS = "of_revs";
     PAIRS = "pairs";

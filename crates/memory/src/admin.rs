@@ -2,18 +2,19 @@
 
 use crate::MemoryProvider;
 use crate::queue::{Activity, Message};
-use crate::rules::{AdminRules, HoldRules, OnceRules};
+use crate::rules::{AdminRules, HoldRules, NodeRules, OnceRules};
 use crate::state::{State, refuse};
 use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus};
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, OldestPage, PausedOrchestration,
-    PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog,
-    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, NodeRecord, NodeReport, OldestPage,
+    PausedOrchestration, PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
+    QueueBacklog, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// The limit of a bulk operation whose filter has none.
 pub(crate) const DEFAULT_LIMIT: u32 = 1_000;
@@ -368,6 +369,34 @@ impl ProviderAdmin for MemoryProvider {
 
     async fn prune_dead_letters(&self, before_ms: u64, limit: usize) -> Result<Option<u64>, ProviderError> {
         Ok(Some(self.change(|state, _| state.prune_dead_letters(before_ms, limit))))
+    }
+
+    async fn announce_node(
+        &self,
+        report: &NodeReport,
+        live: Duration,
+        kept: Duration,
+    ) -> Result<bool, ProviderError> {
+        self.change(|state, now| state.announce_node(report, live, kept, now))
+    }
+
+    async fn remove_node(&self, node_id: &str) -> Result<bool, ProviderError> {
+        self.change(|state, _| {
+            let rules = state.rules;
+            Ok(rules.remove_report(state, node_id))
+        })
+    }
+
+    async fn nodes(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Option<Vec<NodeRecord>>, ProviderError> {
+        self.change(|state, now| Ok(Some(state.nodes(after, limit, now))))
+    }
+
+    async fn sweep_nodes(&self, limit: usize) -> Result<u64, ProviderError> {
+        self.change(|state, now| Ok(state.sweep_nodes(limit, now)))
     }
 }
 

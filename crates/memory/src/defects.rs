@@ -11,6 +11,7 @@ mod fetch;
 mod hold;
 mod kv;
 mod lease;
+mod node;
 mod once;
 mod park;
 mod reset;
@@ -401,6 +402,20 @@ defects! {
     OnceKeepsRefusedKey = "",
     /// Deletion keeps the keys of messages: a new instance with the same id refuses them.
     DeleteKeepsMessageKeys = "",
+    /// A report of a node is stored whatever its size.
+    NodeReportUnbounded = "",
+    /// The first report of a node stays, and later ones are dropped.
+    NodeReportKeepsFirst = "",
+    /// The list of nodes leaves lost nodes out.
+    LostNodesNotListed = "",
+    /// A sweep deletes reports as soon as they expire.
+    NodeSweepTakesExpired = "",
+    /// A sweep deletes no report.
+    NodeSweepTakesNothing = "",
+    /// A sweep deletes more reports than its limit.
+    NodeSweepUnbounded = "",
+    /// The removal of a node deletes the reports of all nodes.
+    NodeRemovalTakesAll = "",
     /// A fork takes an id whose start waits.
     ForkIgnoresWaitingStart = "",
 }

@@ -24,6 +24,7 @@ mod dead_letter;
 mod dump;
 mod hold;
 mod kv;
+mod node;
 mod once;
 mod pending;
 mod provider;

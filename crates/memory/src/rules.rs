@@ -12,6 +12,7 @@ mod fetch;
 mod hold;
 mod kv;
 mod lease;
+mod node;
 mod once;
 mod park;
 mod reset;
@@ -27,6 +28,7 @@ pub(crate) use fetch::FetchRules;
 pub(crate) use hold::HoldRules;
 pub(crate) use kv::KvRules;
 pub(crate) use lease::{Fence, LeaseRules, Purpose};
+pub(crate) use node::NodeRules;
 pub(crate) use once::OnceRules;
 pub(crate) use park::ParkRules;
 pub(crate) use reset::ResetRules;
@@ -51,6 +53,7 @@ impl FetchRules for Contract {}
 impl HoldRules for Contract {}
 impl KvRules for Contract {}
 impl LeaseRules for Contract {}
+impl NodeRules for Contract {}
 impl OnceRules for Contract {}
 impl ParkRules for Contract {}
 impl ResetRules for Contract {}

@@ -1,5 +1,6 @@
 //! The tables of the store.
 
+use crate::node::Announced;
 use crate::queue::{ActivityQueue, MessageQueue};
 use crate::rules::Rules;
 use outlast_provider::model::{Event, ExecutionStatus, json};
@@ -30,6 +31,8 @@ pub(crate) struct State {
     /// Paused orchestrations by name.
     pub(crate) paused: BTreeMap<String, PausedOrchestration>,
     pub(crate) audit: Vec<AuditRecord>,
+    /// Reports by the id of their node.
+    pub(crate) nodes: BTreeMap<String, Announced>,
     /// The instances of tokens whose lease was taken over.
     #[cfg(feature = "defects")]
     pub(crate) lost_leases: BTreeMap<String, String>,

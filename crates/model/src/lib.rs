@@ -19,6 +19,7 @@ mod hold;
 mod ids;
 pub mod json;
 pub mod limits;
+mod node;
 mod pending;
 mod reset;
 mod retry;
@@ -42,6 +43,7 @@ pub use ids::{
     INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, InvalidInstanceId, SUB_ORCH_AUTO_PREFIX, build_child_instance_id,
     check_instance_id, is_auto_generated_sub_orch_id,
 };
+pub use node::{NodeLease, NodeLoad, NodeOrchestration, NodeRecord, NodeReport, NodeTags};
 pub use pending::{PendingWork, QueuedItem};
 pub use reset::{ResetKey, ResetPlan};
 pub use retry::{BackoffStrategy, RetryPolicy};

@@ -14,6 +14,14 @@ pub const MAX_KV_KEYS: usize = 150;
 pub const MAX_MESSAGE_KEY_BYTES: usize = 1_024;
 /// Tags that one worker can subscribe to.
 pub const MAX_WORKER_TAGS: usize = 5;
+/// Length of the id of a node, which owns sessions.
+pub const MAX_NODE_ID_BYTES: usize = 256;
+/// Size of the stored report of a node.
+pub const MAX_NODE_REPORT_BYTES: usize = 65_536;
+/// Orchestrations, and activities, in the report of a node.
+pub const MAX_NODE_HANDLERS: usize = 256;
+/// Leases in the report of a node.
+pub const MAX_NODE_LEASES: usize = 64;
 /// Length of an instance id that a caller chooses.
 pub const MAX_INSTANCE_ID_BYTES: usize = 512;
 /// Length of an instance id that the runtime generates for a child, which nests its ancestors' ids.

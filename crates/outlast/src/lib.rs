@@ -165,12 +165,13 @@ pub mod providers {
         FetchedTurn, FetchedWork, FusedCompletion, HeldCounts, HeldInstance, HistoryBound, Hold, HoldKind,
         HoldOutcome, InstanceFilter, InstanceInfo, InstanceOutcome, InstancePage, InstanceQuery,
         InstanceTree, InstanceWatch, Interest, KvEntry, LeasedOutcome, LoadedTurn, MAX_WORKER_TAGS,
-        ManagementProvider, MessageBound, OrchestrationItem, OsEntropy, OversizedTurn, PausedOrchestration,
-        PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog,
-        QueueDepths, QueuedItem, ReleaseOutcome, ScheduledActivityIdentifier, SemverRange,
-        SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, StoreGauges, SystemClock, SystemMetrics,
-        TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkItem, WorkNotes, WorkRequest,
-        current_build_version, forward_provider, saturating_ms,
+        ManagementProvider, MessageBound, NodeLease, NodeLoad, NodeOrchestration, NodeRecord, NodeReport,
+        NodeTags, OrchestrationItem, OsEntropy, OversizedTurn, PausedOrchestration, PendingWork, Provider,
+        ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, QueuedItem,
+        ReleaseOutcome, ScheduledActivityIdentifier, SemverRange, SessionFetchConfig, StartOutcome,
+        StartPolicy, StartRequest, StoreGauges, SystemClock, SystemMetrics, TagFilter, TurnAhead, TurnCommit,
+        TurnRequest, WorkItem, WorkNotes, WorkRequest, current_build_version, forward_provider,
+        saturating_ms,
     };
     pub use outlast_provider::{error, management};
 
@@ -218,8 +219,8 @@ pub mod providers {
 /// The client: starts instances, sends them events, waits for them.
 pub mod client {
     pub use outlast_runtime::{
-        AlreadyExists, BulkChange, BulkVerb, Client, ClientError, Conflict, Reset, ResetSummary,
-        StartBuilder, StartReceipt,
+        AlreadyExists, BulkChange, BulkVerb, Client, ClientError, Conflict, ListedNode, LostLeases, Reset,
+        ResetSummary, StartBuilder, StartReceipt,
     };
 }
 

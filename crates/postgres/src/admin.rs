@@ -5,17 +5,18 @@ use crate::deadline::within;
 use crate::delete::{self, Deleted, Removal};
 use crate::provider::PostgresProvider;
 use crate::request::Answer;
-use crate::{dead_letter, history, hold, list, pending, reset, retention, transfer};
+use crate::{dead_letter, history, hold, list, node, pending, reset, retention, transfer};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterQueue, DeadLetterRecord,
     DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome,
     ImportOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree,
-    OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths,
-    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    NodeRecord, NodeReport, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions,
+    PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
-use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, ResetRows};
+use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, NodeRow, ResetRows};
+use std::time::Duration;
 
 /// Instances that a bulk operation takes at a time.
 const BULK_PAGE: usize = 100;
@@ -379,5 +380,22 @@ impl ProviderAdmin for PostgresProvider {
     async fn prune_dead_letters(&self, before_ms: u64, limit: usize) -> Answer<Option<u64>> {
         let pruned = retention::prune_dead_letters(&self.shared.db, before_ms, limit).await;
         during("prune_dead_letters", pruned.map(Some))
+    }
+
+    async fn announce_node(&self, report: &NodeReport, live: Duration, kept: Duration) -> Answer<bool> {
+        let row = NodeRow::of(report, live, kept)?;
+        during("announce_node", node::announce(&self.shared.db, &row).await)
+    }
+
+    async fn remove_node(&self, node_id: &str) -> Answer<bool> {
+        during("remove_node", node::remove(&self.shared.db, node_id).await)
+    }
+
+    async fn nodes(&self, after: Option<&str>, limit: usize) -> Answer<Option<Vec<NodeRecord>>> {
+        during("nodes", node::list(&self.shared.db, after, limit).await.map(Some))
+    }
+
+    async fn sweep_nodes(&self, limit: usize) -> Answer<u64> {
+        during("sweep_nodes", node::sweep(&self.shared.db, limit).await)
     }
 }

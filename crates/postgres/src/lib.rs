@@ -34,6 +34,7 @@ mod list;
 mod listener;
 mod message;
 mod names;
+mod node;
 mod notify;
 mod once;
 mod options;

@@ -9,18 +9,19 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient};
 
 /// Append-only: a released text never changes. The checksum of the functions covers their shared text and their codes.
-static MIGRATIONS: LazyLock<[Migration; 3]> = LazyLock::new(|| {
+static MIGRATIONS: LazyLock<[Migration; 4]> = LazyLock::new(|| {
     [
         Migration { version: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
         Migration { version: 2, name: "functions", sql: functions::expanded(functions::SQL).leak() },
         Migration { version: 3, name: "message_keys", sql: functions::expanded(MESSAGE_KEYS).leak() },
+        Migration { version: 4, name: "nodes", sql: include_str!("../migrations/0004_nodes.sql") },
     ]
 });
 
 const MESSAGE_KEYS: &str = include_str!("../migrations/0003_message_keys.sql");
 
 /// The tables that the migrations make.
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 17] = [
     "instances",
     "executions",
     "history",
@@ -35,6 +36,7 @@ const TABLES: [&str; 16] = [
     "paused_orchestrations",
     "audit",
     "message_keys",
+    "nodes",
     "listeners",
     "owners",
 ];

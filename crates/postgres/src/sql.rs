@@ -19,6 +19,7 @@ macro_rules! statements {
 
 statements!(
     abandon,
+    announce_node,
     append,
     append_audit,
     audit_page,
@@ -102,8 +103,10 @@ statements!(
     read_texts,
     register_listener,
     release,
+    remove_node,
     renew,
     renew_sessions,
+    list_nodes,
     list_unstarted,
     requeue_activity,
     requeue_message,
@@ -124,4 +127,5 @@ statements!(
     unregister_listener,
     window_end,
     write_ledger,
+    sweep_nodes,
 );

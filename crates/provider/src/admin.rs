@@ -4,13 +4,14 @@ use crate::forward::forwarded_trait;
 use crate::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, OldestPage,
-    PausedOrchestration, PendingWork, ProviderError, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
-    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, NodeRecord, NodeReport,
+    OldestPage, PausedOrchestration, PendingWork, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_model::Event;
 use std::any::Any;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 forwarded_trait! {
 each = __each_admin_method;
@@ -410,6 +411,42 @@ pub trait ProviderAdmin: Any + Send + Sync {
     /// number of deleted dead letters; `None`, the default, is for stores that cannot change dead letters.
     async fn prune_dead_letters(&self, _before_ms: u64, _limit: usize) -> Result<Option<u64>, ProviderError> {
         Ok(None)
+    }
+
+    /// Stores the report of a node in place of its earlier report; returns whether the store keeps reports. By the store's clock the
+    /// report counts as live for `live`, and is kept for `kept` after that. A report whose node id is empty or too long, or whose
+    /// stored text exceeds [`MAX_NODE_REPORT_BYTES`](outlast_model::limits::MAX_NODE_REPORT_BYTES), is a permanent error.
+    ///
+    /// The default, `false`, is for stores that keep no reports.
+    async fn announce_node(
+        &self,
+        _report: &NodeReport,
+        _live: Duration,
+        _kept: Duration,
+    ) -> Result<bool, ProviderError> {
+        Ok(false)
+    }
+
+    /// Deletes the report of a node that shuts down; returns whether there was one.
+    ///
+    /// The default is for stores that keep no reports.
+    async fn remove_node(&self, _node_id: &str) -> Result<bool, ProviderError> {
+        Ok(false)
+    }
+
+    /// Reports of live and lost nodes by ascending id, at most `limit`, after the given id. A report that has expired stays in the
+    /// list until [`ProviderAdmin::sweep_nodes`] deletes it.
+    ///
+    /// The default, `None`, is for stores that keep no reports.
+    async fn nodes(&self, _after: Option<&str>, _limit: usize) -> Result<Option<Vec<NodeRecord>>, ProviderError> {
+        Ok(None)
+    }
+
+    /// Deletes reports that are kept no longer, at most `limit`; returns their number.
+    ///
+    /// The default is for stores that keep no reports.
+    async fn sweep_nodes(&self, _limit: usize) -> Result<u64, ProviderError> {
+        Ok(0)
     }
 }
 }

@@ -24,6 +24,7 @@ use crate::uncounted::{StoreId, UncountedCommits};
 use outlast_model::limits::Limits;
 use outlast_provider::{DispatcherCapabilityFilter, Provider, saturating_ms};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
@@ -66,6 +67,8 @@ pub(crate) struct Core {
     pub(crate) paused: PausedOrchestrations,
     pub(crate) running: RunningActivities,
     pub(crate) sessions: Sessions,
+    /// Whether a report of this node may be stored.
+    pub(crate) has_announced: AtomicBool,
     /// Notified when a commit of this runtime has enqueued messages, for stores whose fetch does not wait.
     pub(crate) turns_waiting: Notify,
     /// Notified when a commit of this runtime has enqueued activities, for stores whose fetch does not wait.
@@ -82,7 +85,7 @@ pub(crate) struct Core {
     pub(crate) aborted: CancellationToken,
     /// Slots, the commits they handed off, and the activities they run.
     pub(crate) slots: TaskTracker,
-    /// Tasks that outlive the slots: renewals, sessions, gauges.
+    /// Tasks that outlive the slots: renewals, sessions, gauges, the heartbeat.
     pub(crate) helpers: TaskTracker,
 }
 
@@ -140,6 +143,7 @@ impl Core {
             paused: PausedOrchestrations::default(),
             running: RunningActivities::default(),
             sessions: Sessions::new(options.max_sessions_per_runtime),
+            has_announced: AtomicBool::new(false),
             turns_waiting: Notify::new(),
             activities_waiting: Notify::new(),
             turn_backoff: UnregisteredPause::default(),
@@ -241,6 +245,13 @@ impl Core {
     pub(crate) fn worker_id(&self, slot: usize) -> String {
         let node = self.options.worker_node_id.as_deref().unwrap_or(&self.runtime_id);
         format!("work-{slot}-{node}")
+    }
+
+    /// The id of this node in its reports: its name, or the first digits of its random id.
+    pub(crate) fn node_id(&self) -> String {
+        const DIGITS: usize = 12;
+        let random = || self.runtime_id.chars().take(DIGITS).collect();
+        self.options.worker_node_id.clone().unwrap_or_else(random)
     }
 
     /// The owner of the sessions of an activity slot: the node if it has a name, else the slot.

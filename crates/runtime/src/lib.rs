@@ -16,6 +16,7 @@ mod core;
 mod dispatch;
 mod gauges;
 mod handler;
+mod heartbeat;
 mod instrumented;
 pub mod lens;
 mod local;
@@ -36,8 +37,8 @@ mod uncounted;
 pub use activity_context::ActivityContext;
 pub use builder::{RuntimeBuilder, StartError};
 pub use client::{
-    AlreadyExists, BulkChange, BulkVerb, Client, ClientError, Conflict, Reset, ResetSummary, StartBuilder,
-    StartReceipt,
+    AlreadyExists, BulkChange, BulkVerb, Client, ClientError, Conflict, ListedNode, LostLeases, Reset,
+    ResetSummary, StartBuilder, StartReceipt,
 };
 pub use handler::{ActivityHandler, Attempt, FnActivity, FnOrchestration, OrchestrationHandler};
 pub use instrumented::InstrumentedProvider;

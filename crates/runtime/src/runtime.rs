@@ -7,6 +7,7 @@ use crate::dispatch::park::release_parked;
 use crate::dispatch::session::manage_sessions;
 use crate::dispatch::{ActivityQueue, TurnQueue, run_slots};
 use crate::gauges::poll_gauges;
+use crate::heartbeat;
 use crate::local;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
 use crate::options::{OnMisfit, RuntimeOptions};
@@ -141,6 +142,10 @@ impl Runtime {
         core.spawn_helper(renew_leases(Arc::clone(core)));
         core.spawn_helper(manage_sessions(Arc::clone(core)));
         core.spawn_helper(poll_gauges(Arc::clone(core)));
+        if let Some(every) = core.options.node_heartbeat {
+            // The heartbeat ends by itself when the slots have ended: it waits for a beat that is under way.
+            core.helpers.spawn(core.paced(heartbeat::beat(Arc::clone(core), every)));
+        }
         if core.options.on_misfit == OnMisfit::Park {
             core.spawn_helper(release_parked(Arc::clone(core)));
         }
@@ -174,6 +179,7 @@ impl Runtime {
         self.helpers.close();
         self.helpers.wait().await;
         if !grace.is_zero() {
+            heartbeat::remove(&core).await;
             let bound = grace.min(LONGEST_GIVE_BACK);
             if tokio::time::timeout(bound, give_back_dropped(&core)).await.is_err() {
                 tracing::warn!(target: "duroxide::runtime", "leases were not given back in time; they expire");

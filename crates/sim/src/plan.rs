@@ -277,6 +277,13 @@ impl Plan {
         if self.skewed { off } else { 0 }
     }
 
+    /// The heartbeat of a node: a quarter of the nodes report, so that failing and late reports meet all other faults.
+    /// The draws have a stream of their own, so that they change no other draw.
+    fn heartbeat(&self, node: usize) -> Option<Duration> {
+        let mut rng = Rng::stream(self.seed, &format!("heartbeat {node}"));
+        rng.per_mille(250).then(|| Duration::from_millis(rng.pick(&[500, 2_000, 5_000])))
+    }
+
     /// The options of one life of a node. Every life draws its own.
     pub(crate) fn options(&self, node: usize, life: u64, clock: Arc<dyn Clock>) -> RuntimeOptions {
         let label = format!("node {node} life {life}");
@@ -302,6 +309,7 @@ impl Plan {
             worker_tag_filter: TagFilter::default_and(program::TAGS.iter().copied()),
             codec: program::codec(self.seed),
             unregistered_backoff: short_backoff(),
+            node_heartbeat: self.heartbeat(node),
             clock,
             entropy: Arc::new(SeededEntropy::new(self.seed, &label)),
             ..RuntimeOptions::default()

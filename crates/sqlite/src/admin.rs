@@ -7,12 +7,13 @@ use crate::delete::{BulkPage, Deleted, FinishedTree};
 use crate::executor::Answer;
 use crate::history::{EventPage, ExecutionKey};
 use crate::hold::{AuditPage, HeldPage, HoldInstance, PauseOrchestration};
+use crate::node::NodePage;
 use crate::pending::PendingPage;
 use crate::retention::EndedRoots;
 use crate::transaction::Transaction;
 use crate::transfer::UnstartedPage;
 use crate::{
-    SqliteError, SqliteProvider, dead_letter, delete, history, hold, list, pending, reset, retention,
+    SqliteError, SqliteProvider, dead_letter, delete, history, hold, list, node, pending, reset, retention,
     transfer,
 };
 use async_trait::async_trait;
@@ -20,11 +21,12 @@ use outlast_model::Event;
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, OldestPage,
-    PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, ReleaseOutcome,
-    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, NodeRecord, NodeReport,
+    OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths,
+    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
-use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, ResetRows, Watches};
+use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, NodeRow, ResetRows, Watches};
+use std::time::Duration;
 
 /// The number of instances that a bulk operation looks up at a time.
 const BULK_PAGE: usize = 100;
@@ -373,5 +375,25 @@ impl ProviderAdmin for SqliteProvider {
         let oldest = retention::Oldest { before: before_ms, limit };
         let info = CallInfo::of("prune_dead_letters");
         Ok(Some(self.write(info, oldest, retention::prune_dead_letters).await?))
+    }
+
+    async fn announce_node(&self, report: &NodeReport, live: Duration, kept: Duration) -> Answer<bool> {
+        let row = NodeRow::of(report, live, kept)?;
+        self.write(CallInfo::of("announce_node"), row, node::announce).await
+    }
+
+    async fn remove_node(&self, node_id: &str) -> Answer<bool> {
+        let remove = |tx: &mut Transaction<'_>, node_id: &str| node::remove(tx, node_id);
+        self.write(CallInfo::of("remove_node"), node_id.to_string(), remove).await
+    }
+
+    async fn nodes(&self, after: Option<&str>, limit: usize) -> Answer<Option<Vec<NodeRecord>>> {
+        let now = self.options.clock.now_ms();
+        let page = NodePage { after: after.map(str::to_string), limit, now };
+        Ok(Some(self.read_with("nodes", page, node::list).await?))
+    }
+
+    async fn sweep_nodes(&self, limit: usize) -> Answer<u64> {
+        self.write(CallInfo::of("sweep_nodes"), limit, node::sweep).await
     }
 }

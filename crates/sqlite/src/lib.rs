@@ -59,6 +59,7 @@ mod db;
 mod error;
 #[cfg(feature = "test-hooks")]
 mod faults;
+mod node;
 mod open;
 mod options;
 mod schema;

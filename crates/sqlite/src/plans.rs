@@ -40,6 +40,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("read_ledger", "once per opening, over the migrations"),
     ("row_counts", "management: totals"),
     ("status_counts", "management: a total"),
+    ("sweep_nodes", "once per minute and node; nodes holds one row per node"),
 ];
 
 /// A store in memory, with an up-to-date schema.

@@ -11,9 +11,10 @@ use std::path::Path;
 const APPLICATION_ID: i64 = 0x4F75_746C;
 
 /// Append-only: a released text never changes.
-static MIGRATIONS: [Migration; 2] = [
+static MIGRATIONS: [Migration; 3] = [
     Migration { version: 1, name: "initial", sql: include_str!("../migrations/0001_initial.sql") },
     Migration { version: 2, name: "message_keys", sql: include_str!("../migrations/0002_message_keys.sql") },
+    Migration { version: 3, name: "nodes", sql: include_str!("../migrations/0003_nodes.sql") },
 ];
 
 /// Whether the file is a store; if not, it must be empty. A file with a schema and without the application id is refused.

@@ -29,6 +29,8 @@ pub(crate) fn quiet(
         // A restarted process owns the sessions of its predecessor.
         worker_node_id: Some("test".to_string()),
         worker_tag_filter: TagFilter::Any,
+        // A beat every five seconds would be the only work of most tests of long waits.
+        node_heartbeat: None,
         clock,
         entropy,
         pulse: Some(Arc::<PollGate>::clone(gate) as _),

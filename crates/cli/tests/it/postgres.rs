@@ -189,7 +189,7 @@ mod needs_postgres {
         for (change, part) in [
             (
                 "DELETE FROM {}.outlast_migrations WHERE version > 1",
-                "has schema version 1, this release needs 3",
+                "has schema version 1, this release needs 4",
             ),
             ("INSERT INTO {}.outlast_migrations VALUES (99, 'later', 'x')", "use a newer release"),
         ] {

@@ -1,6 +1,6 @@
 //! The data that a diagnosis is made from.
 
-use outlast_model::{DeadLetter, Event, EventKind, HeldInstance, PendingWork};
+use outlast_model::{DeadLetter, Event, EventKind, HeldInstance, NodeRecord, PendingWork};
 
 /// The data of one instance at one time. Fields that a store does not report stay as [`Evidence::new`] sets them; the sentences then
 /// say less.
@@ -23,8 +23,8 @@ pub struct Evidence<'a> {
     pub held: Option<&'a HeldInstance>,
     /// The most deliveries of a message, which is an option of the runtimes.
     pub max_attempts: Option<u32>,
-    /// The reports of all live nodes; `None` if nodes do not report to the store.
-    pub nodes: Option<&'a [NodeReport]>,
+    /// The reports of all nodes, live and lost; `None` if no node reports to the store.
+    pub nodes: Option<&'a [NodeRecord]>,
 }
 
 impl<'a> Evidence<'a> {
@@ -69,38 +69,4 @@ impl<'a> Evidence<'a> {
 pub(super) struct Code<'a> {
     pub(super) name: &'a str,
     pub(super) version: Option<&'a str>,
-}
-
-/// The registries and options of a live node.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct NodeReport {
-    /// The name of the node.
-    pub node: String,
-    /// The names and versions of its orchestrations.
-    pub orchestrations: Vec<(String, String)>,
-    /// The names of its activities.
-    pub activities: Vec<String>,
-    /// The tags of the activities that it fetches.
-    pub tags: Vec<String>,
-}
-
-impl NodeReport {
-    /// A report of a node without handlers.
-    pub fn new(node: impl Into<String>) -> Self {
-        Self { node: node.into(), ..Self::default() }
-    }
-
-    pub(super) fn registers(&self, code: Code<'_>) -> bool {
-        let is_it = |(name, version): &(String, String)| {
-            name == code.name && code.version.is_none_or(|wanted| wanted == version)
-        };
-        self.orchestrations.iter().any(is_it)
-    }
-
-    /// Whether the node fetches activities with this tag and has this one.
-    pub(super) fn runs(&self, activity: &str, tag: Option<&str>) -> bool {
-        self.activities.iter().any(|name| name == activity)
-            && tag.is_none_or(|tag| self.tags.iter().any(|own| own == tag))
-    }
 }

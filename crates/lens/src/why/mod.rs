@@ -16,12 +16,13 @@ mod diagnosis;
 mod ended;
 mod evidence;
 mod held;
+mod node;
 mod operation;
 mod turn;
 mod words;
 
 pub use diagnosis::{Diagnosis, Rule};
-pub use evidence::{Evidence, NodeReport};
+pub use evidence::Evidence;
 
 use crate::count::counted;
 use diagnosis::Finding;

@@ -2,6 +2,7 @@
 
 use super::diagnosis::{Finding, Rule};
 use super::evidence::Evidence;
+use super::node::{Registering, on_node, owner, registering};
 use super::words::{
     SUSPICIOUS_MS, argument, delivery, quoted, since, times, uncommitted, unfetched, until, until_moment,
 };
@@ -10,7 +11,7 @@ use crate::open::Operation;
 use crate::operations::{Ending, operations};
 use crate::time::moment;
 use crate::wait::{Progress, Wait, waits};
-use outlast_model::{DeadLetterQueue, EventKind, decode_head};
+use outlast_model::{DeadLetterQueue, EventKind, NodeRecord, QueuedItem, decode_head};
 
 pub(super) fn diagnose(evidence: &Evidence<'_>) -> Finding {
     let waits = waits(evidence.history, evidence.pending);
@@ -136,13 +137,7 @@ impl Case<'_> {
 
     fn activity(&self, name: &str, tag: Option<&str>, session: Option<&str>, progress: &Progress) -> Finding {
         let waits = format!("waits for activity {} since {}", quoted(name), self.since());
-        let nodes = self.evidence.nodes.unwrap_or_default().iter();
-        let registering: Vec<bool> = nodes.map(|node| node.runs(name, tag)).collect();
-        let known = self.evidence.nodes.is_some();
-        let what = match tag {
-            Some(tag) => format!("{} and takes tag {}", quoted(name), quoted(tag)),
-            None => quoted(name),
-        };
+        let (registering, what) = self.registering(name, tag);
         let failures = self.failures();
         let failed = match failures {
             1 => "its handler failed once".to_string(),
@@ -153,12 +148,15 @@ impl Case<'_> {
                 let delivery = delivery(deliveries, self.evidence);
                 let end = until(until_ms, self.now);
                 let before = if failures > 0 { format!("{failed} before, ") } else { String::new() };
-                (
-                    Rule::ActivityLeased,
-                    format!(
-                        "{before}it runs ({delivery}), and is delivered again {end} if its process has died"
+                let owner = owner(self.evidence, self.key());
+                let node = on_node(owner);
+                let state = match owner.is_some_and(NodeRecord::is_lost) {
+                    true => format!("{before}it runs{node} and is delivered again {end} ({delivery})"),
+                    false => format!(
+                        "{before}it runs{node} ({delivery}), and is delivered again {end} if its process has died"
                     ),
-                )
+                };
+                (Rule::ActivityLeased, state)
             }
             Progress::Queued { visible_at_ms, .. } if failures > 0 && visible_at_ms > self.now => {
                 let next = until(visible_at_ms, self.now);
@@ -169,7 +167,7 @@ impl Case<'_> {
             }
             Progress::Queued { visible_at_ms, deliveries } if visible_at_ms > self.now => {
                 let next = until(visible_at_ms, self.now);
-                let why = uncommitted(&registering, &what, known);
+                let why = uncommitted(registering, &what);
                 let tried = times(deliveries, self.evidence);
                 (
                     Rule::ActivityGivenBack,
@@ -178,11 +176,15 @@ impl Case<'_> {
             }
             Progress::Queued { deliveries: 0, visible_at_ms } => {
                 let is_old = self.now.saturating_sub(visible_at_ms) >= SUSPICIOUS_MS;
-                (Rule::ActivityQueued, queued(is_old, session, &unfetched(&registering, &what, known)))
+                let advice = match self.untaken_tag(tag) {
+                    Some(tag) => format!("no live node takes tag {}", quoted(tag)),
+                    None => unfetched(registering, &what),
+                };
+                (Rule::ActivityQueued, queued(is_old, session, &advice))
             }
             Progress::Queued { deliveries, .. } => {
                 let tried = times(deliveries, self.evidence);
-                let why = uncommitted(&registering, &what, known);
+                let why = uncommitted(registering, &what);
                 (
                     Rule::ActivityNotCommitted,
                     format!("it was delivered {tried} without an outcome, and is queued: {why}"),
@@ -193,11 +195,39 @@ impl Case<'_> {
         Finding::new(rule, format!("{waits}: {state}"))
     }
 
+    /// The live nodes that can run the activity, and the code that they need. If no live node takes its tag, the tag is the news.
+    fn registering(&self, name: &str, tag: Option<&str>) -> (Registering, String) {
+        let found = registering(self.evidence, |node| {
+            node.tags.take(tag) && node.activities.iter().any(|own| own == name)
+        });
+        let what = match tag {
+            Some(tag) => format!("{} and takes tag {}", quoted(name), quoted(tag)),
+            None => quoted(name),
+        };
+        (found, what)
+    }
+
+    /// The tag of the activity, if no live node takes it.
+    fn untaken_tag<'t>(&self, tag: Option<&'t str>) -> Option<&'t str> {
+        let is_taken = registering(self.evidence, |node| node.tags.take(tag)) != Registering::Nodes(0);
+        tag.filter(|_| !is_taken)
+    }
+
+    /// The row of the activity in its queue.
+    fn item(&self) -> Option<&QueuedItem> {
+        let activities = self.evidence.pending.map_or(&[][..], |pending| &pending.activities);
+        activities.iter().find(|item| item.id == Some(self.wait.open.event_id))
+    }
+
+    /// The execution and scheduling event of the activity.
+    fn key(&self) -> Option<(u64, u64)> {
+        let item = self.item()?;
+        Some((item.execution_id?, item.id?))
+    }
+
     /// The failures that the handler of the activity has reported.
     fn failures(&self) -> u32 {
-        let activities = self.evidence.pending.map_or(&[][..], |pending| &pending.activities);
-        let own = activities.iter().find(|item| item.id == Some(self.wait.open.event_id));
-        own.map_or(0, |item| item.failures)
+        self.item().map_or(0, |item| item.failures)
     }
 
     fn child(&self, name: &str, instance: &str) -> Finding {

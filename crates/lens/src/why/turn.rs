@@ -2,10 +2,11 @@
 
 use super::diagnosis::{Finding, Rule};
 use super::evidence::{Code, Evidence};
+use super::node::{Registering, on_node, owner, registering};
 use super::words::{SUSPICIOUS_MS, code_name, delivery, since, times, uncommitted, unfetched, until};
 use crate::count::counted;
 use crate::wait::{TurnState, turn_state};
-use outlast_model::{PendingWork, QueuedItem};
+use outlast_model::{NodeRecord, PendingWork, QueuedItem};
 
 /// The finding about the turn that `which` names; `None` if no message can be fetched now or was given back.
 pub(super) fn diagnose(evidence: &Evidence<'_>, which: &str) -> Option<Finding> {
@@ -16,16 +17,23 @@ pub(super) fn diagnose(evidence: &Evidence<'_>, which: &str) -> Option<Finding> 
 pub(super) fn diagnose_code(evidence: &Evidence<'_>, which: &str, code: Option<Code<'_>>) -> Option<Finding> {
     let pending = evidence.pending?;
     let now = pending.now_ms;
-    let registering = registering(evidence, code);
+    let registering = registering_code(evidence, code);
     let what = code.map_or_else(|| "its orchestration".to_string(), code_name);
-    let known = evidence.nodes.is_some();
     match turn_state(pending) {
         TurnState::Leased { until_ms, deliveries } => {
             let delivery = delivery(deliveries, evidence);
             let end = until(until_ms, now);
-            let says = format!(
-                "runs {which} ({delivery}), whose lease ends {end}: if its process has died, the turn is delivered again then"
-            );
+            let owner = owner(evidence, None);
+            let says = match owner.is_some_and(NodeRecord::is_lost) {
+                true => format!(
+                    "runs {which}{} and is delivered again {end}, when the lease ends ({delivery})",
+                    on_node(owner)
+                ),
+                false => format!(
+                    "runs {which}{} ({delivery}), whose lease ends {end}: if its process has died, the turn is delivered again then",
+                    on_node(owner)
+                ),
+            };
             Some(Finding::new(Rule::TurnLeased, says))
         }
         TurnState::Due { since_ms, deliveries: 0, messages } => {
@@ -34,7 +42,7 @@ pub(super) fn diagnose_code(evidence: &Evidence<'_>, which: &str, code: Option<C
             let says = match now.saturating_sub(since_ms) >= SUSPICIOUS_MS {
                 true => format!(
                     "has {which} due since {waited} ({messages}), and no runtime has fetched it: {}",
-                    unfetched(&registering, &what, known)
+                    unfetched(registering, &what)
                 ),
                 false => format!("has {which} due since {waited} ({messages})"),
             };
@@ -45,7 +53,7 @@ pub(super) fn diagnose_code(evidence: &Evidence<'_>, which: &str, code: Option<C
                 "was delivered {} without a commit, and {which} is due since {}: {}",
                 times(deliveries, evidence),
                 since(since_ms, now),
-                uncommitted(&registering, &what, known)
+                uncommitted(registering, &what)
             );
             Some(Finding::new(Rule::TurnNotCommitted, says))
         }
@@ -55,7 +63,7 @@ pub(super) fn diagnose_code(evidence: &Evidence<'_>, which: &str, code: Option<C
                 "was delivered {} without a commit of {which}, and the next delivery is {}: {}",
                 times(next.attempt_count, evidence),
                 until(next.visible_at, now),
-                uncommitted(&registering, &what, known)
+                uncommitted(registering, &what)
             );
             Some(Finding::new(Rule::TurnGivenBack, says))
         }
@@ -68,10 +76,12 @@ fn given_back(pending: &PendingWork) -> Option<&QueuedItem> {
     later.min_by_key(|item| item.visible_at)
 }
 
-/// Which of the live nodes register the code.
-fn registering(evidence: &Evidence<'_>, code: Option<Code<'_>>) -> Vec<bool> {
-    let nodes = evidence.nodes.unwrap_or_default().iter();
-    nodes.map(|node| code.is_some_and(|code| node.registers(code))).collect()
+/// The live nodes that register the code.
+fn registering_code(evidence: &Evidence<'_>, code: Option<Code<'_>>) -> Registering {
+    match code {
+        Some(code) => registering(evidence, |node| node.registers(code.name, code.version)),
+        None => Registering::Unknown,
+    }
 }
 
 fn messages_text(count: usize, pending: &PendingWork) -> String {

@@ -1,6 +1,7 @@
 //! Words that several rules use.
 
 use super::evidence::{Code, Evidence};
+use super::node::Registering;
 use crate::count;
 use crate::time::{moment, span};
 
@@ -12,7 +13,7 @@ pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", one_line(text))
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for char in text.chars() {
         match char.is_control() {
@@ -71,19 +72,19 @@ pub(super) fn since(at_ms: u64, now_ms: u64) -> String {
 }
 
 /// The advice for code that no node fetches.
-pub(super) fn unfetched(registering: &[bool], what: &str, nodes_known: bool) -> String {
-    match (nodes_known, registering.iter().filter(|registers| **registers).count()) {
-        (false, _) => format!("start a runtime that registers {what}"),
-        (true, 0) => format!("no live node registers {what}"),
-        (true, 1) => format!("1 live node registers {what}"),
-        (true, count) => format!("{count} live nodes register {what}"),
+pub(super) fn unfetched(registering: Registering, what: &str) -> String {
+    match registering {
+        Registering::Unknown => format!("start a runtime that registers {what}"),
+        Registering::Nodes(0) => format!("no live node registers {what}"),
+        Registering::Nodes(1) => format!("1 live node registers {what}"),
+        Registering::Nodes(count) => format!("{count} live nodes register {what}"),
     }
 }
 
 /// The advice for code whose deliveries end without a commit.
-pub(super) fn uncommitted(registering: &[bool], what: &str, nodes_known: bool) -> String {
-    match (nodes_known, registering.iter().filter(|registers| **registers).count()) {
-        (true, 0) => format!("no live node registers {what}"),
+pub(super) fn uncommitted(registering: Registering, what: &str) -> String {
+    match registering {
+        Registering::Nodes(0) => format!("no live node registers {what}"),
         _ => format!(
             "either the nodes that fetched it do not register {what}, or their processes ended; their logs have the cause"
         ),

@@ -1,8 +1,9 @@
 //! The sentence for each state of an instance.
 
 use crate::kit::{NOW, Queues, SECRET, history, queues};
-use outlast_lens::{Diagnosis, Evidence, NodeReport, Rule, diagnose};
+use outlast_lens::{Diagnosis, Evidence, Rule, diagnose};
 use outlast_model::{Event, HeldInstance, Hold, HoldKind};
+use outlast_model::{NodeLease, NodeOrchestration, NodeRecord, NodeReport};
 
 const STARTED: &str = "1 @1000 started Order 1.5.0";
 
@@ -471,28 +472,93 @@ fn a_child_adds_its_own_sentence() {
     assert_eq!(found.of_child().unwrap().instance(), "i::sub::2");
 }
 
+/// The report of a node, stored some seconds ago; lost after 15 seconds.
+fn node(id: &str, seconds: u64) -> NodeRecord {
+    let mut report = NodeReport::new(id);
+    (report.host, report.pid) = ("host-1".to_string(), 811);
+    report.tags.untagged = true;
+    let seen_ms_ago = seconds * 1_000;
+    NodeRecord { report, seen_ms_ago, expires_in_ms: 15_000_u64.saturating_sub(seen_ms_ago) }
+}
+
+fn registering(mut node: NodeRecord, versions: &[&str], activities: &[&str]) -> NodeRecord {
+    let versions = versions.iter().map(ToString::to_string).collect();
+    node.report.orchestrations = vec![NodeOrchestration { name: "Order".to_string(), versions }];
+    node.report.activities = activities.iter().map(ToString::to_string).collect();
+    node
+}
+
+fn ask(events: &str, rows: &str, nodes: &[NodeRecord]) -> String {
+    let (history, queues) = (history(events), queues(rows));
+    let mut evidence = queues.evidence(&history);
+    evidence.nodes = Some(nodes);
+    predicate(&diagnose(&evidence))
+}
+
+fn ends(text: String, end: &str) {
+    assert!(text.ends_with(end), "{text}");
+}
+
 #[test]
 fn node_reports_make_the_advice_certain() {
     let (events, rows) =
         (format!("{STARTED}\n2 @2000 activity Charge tag=gpu"), "activity Charge #2 visible=60000");
-    let mut node = NodeReport::new("a1");
-    node.orchestrations = vec![("Order".to_string(), "1.4.0".to_string())];
-    node.activities = vec!["Charge".to_string()];
-    let ask = |rows: &str, nodes: &[NodeReport]| {
-        let (history, queues) = (history(&events), queues(rows));
-        let mut evidence = queues.evidence(&history);
-        evidence.nodes = Some(nodes);
-        predicate(&diagnose(&evidence))
+    let (due, plain) = ("message ExternalRaised go visible=60000", node("a2", 1));
+    let old = registering(node("a1", 1), &["1.4.0"], &["Charge"]);
+    ends(ask(&events, rows, &[old.clone()]), "no live node takes tag 'gpu'");
+    ends(ask(&events, due, &[old.clone()]), "no live node registers 'Order' 1.5.0");
+    ends(ask(&events, &format!("{due} tries=2"), &[old.clone()]), "no live node registers 'Order' 1.5.0");
+    let mut gpu = registering(node("a1", 1), &["1.4.0", "1.5.0"], &[]);
+    gpu.report.tags.named = vec!["gpu".to_string()];
+    ends(ask(&events, rows, &[gpu.clone()]), "no live node registers 'Charge' and takes tag 'gpu'");
+    gpu.report.activities = vec!["Charge".to_string()];
+    ends(ask(&events, rows, &[gpu.clone()]), "1 live node registers 'Charge' and takes tag 'gpu'");
+    ends(ask(&events, due, &[gpu, plain]), "1 live node registers 'Order' 1.5.0");
+}
+
+#[test]
+fn lost_and_partial_reports_are_not_counted_as_all_nodes() {
+    let (events, due) = (STARTED, "message ExternalRaised go visible=60000");
+    let lost = registering(node("a1", 41), &["1.5.0"], &[]);
+    ends(ask(events, due, &[lost.clone()]), "no live node registers 'Order' 1.5.0");
+    let mut partial = node("a2", 1);
+    partial.report.omitted_handlers = 1;
+    ends(ask(events, due, &[lost, partial]), "start a runtime that registers 'Order' 1.5.0");
+}
+
+#[test]
+fn the_owner_of_a_lease_is_named() {
+    let holding = |seconds: u64, activity: Option<(u64, u64)>| {
+        let mut node = node("a1", seconds);
+        node.report.leases = vec![NodeLease { instance: "i".to_string(), activity }];
+        node
     };
-    let ends = |text: String, end: &str| assert!(text.ends_with(end), "{text}");
-    ends(ask(rows, &[node.clone()]), "no live node registers 'Charge' and takes tag 'gpu'");
-    let due = "message ExternalRaised go visible=60000";
-    ends(ask(due, &[node.clone()]), "no live node registers 'Order' 1.5.0");
-    ends(ask(&format!("{due} tries=2"), &[node.clone()]), "no live node registers 'Order' 1.5.0");
-    node.tags.push("gpu".to_string());
-    node.orchestrations.push(("Order".to_string(), "1.5.0".to_string()));
-    ends(ask(rows, &[node.clone()]), "1 live node registers 'Charge' and takes tag 'gpu'");
-    ends(ask(due, &[node.clone(), NodeReport::new("a2")]), "1 live node registers 'Order' 1.5.0");
+    let events = format!("{STARTED}\n2 @2000 activity Charge");
+    let activity = "activity Charge #2 locked=112000 tries=2";
+    let other = holding(1, Some((1, 7)));
+    ends(
+        ask(&events, activity, &[other.clone(), holding(2, Some((1, 2)))]),
+        "it runs on node a1 (host-1, pid 811) (delivery 2 of 10), and is delivered again in 12.0s if its process has died",
+    );
+    ends(
+        ask(&events, activity, &[other.clone(), holding(41, Some((1, 2)))]),
+        "it runs on lost node a1 (host-1, pid 811), silent since 41.0s, and is delivered again in 12.0s (delivery 2 of 10)",
+    );
+    ends(
+        ask(&events, activity, &[other]),
+        "it runs (delivery 2 of 10), and is delivered again in 12.0s if its process has died",
+    );
+    let turn = "lease 104000\nmessage ExternalRaised go tries=1 locked=104000";
+    ends(
+        ask(&events, turn, &[holding(1, None)]),
+        "runs a turn on node a1 (host-1, pid 811) (delivery 1 of 10), whose lease ends in 4.0s: if its process has died, the \
+         turn is delivered again then",
+    );
+    ends(
+        ask(&events, turn, &[holding(20, None)]),
+        "runs a turn on lost node a1 (host-1, pid 811), silent since 20.0s, and is delivered again in 4.0s, when the lease \
+         ends (delivery 1 of 10)",
+    );
 }
 
 #[test]

@@ -13,4 +13,4 @@ BEGIN
 END $$;
 DROP TABLE IF EXISTS {schema}.instances, {schema}.executions, {schema}.history, {schema}.orchestrator_queue,
     {schema}.instance_locks, {schema}.worker_queue, {schema}.sessions, {schema}.kv_store, {schema}.kv_delta,
-    {schema}.dead_letters, {schema}.holds, {schema}.paused_orchestrations, {schema}.audit, {schema}.message_keys, {schema}.listeners, {schema}.owners, {schema}.outlast_migrations CASCADE
+    {schema}.dead_letters, {schema}.holds, {schema}.paused_orchestrations, {schema}.audit, {schema}.message_keys, {schema}.nodes, {schema}.listeners, {schema}.owners, {schema}.outlast_migrations CASCADE

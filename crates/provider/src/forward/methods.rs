@@ -88,6 +88,10 @@ macro_rules! __forward_method {
     (delete_ended [delete_ended $($rest:ident)*] $target:tt) => {};
     (prune_audit [prune_audit $($rest:ident)*] $target:tt) => {};
     (prune_dead_letters [prune_dead_letters $($rest:ident)*] $target:tt) => {};
+    (announce_node [announce_node $($rest:ident)*] $target:tt) => {};
+    (remove_node [remove_node $($rest:ident)*] $target:tt) => {};
+    (nodes [nodes $($rest:ident)*] $target:tt) => {};
+    (sweep_nodes [sweep_nodes $($rest:ident)*] $target:tt) => {};
     (@exists $name:ident) => { $crate::__forward_method!($name [$name] []); };
     ($name:ident [] []) => {
         compile_error!(concat!("`", stringify!($name), "` is not a method that `forward_provider!` knows"));
@@ -576,6 +580,29 @@ macro_rules! __forward_method {
             before_ms: u64,
             limit: usize
         ) -> ::std::option::Option<u64>);
+    };
+    (announce_node [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin announce_node ['life1] (
+            report: &'life1 $crate::NodeReport,
+            live: ::std::time::Duration,
+            kept: ::std::time::Duration
+        ) -> bool);
+    };
+    (remove_node [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin remove_node ['life1] (
+            node_id: &'life1 str
+        ) -> bool);
+    };
+    (nodes [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin nodes ['life1] (
+            after: ::std::option::Option<&'life1 str>,
+            limit: usize
+        ) -> ::std::option::Option<::std::vec::Vec<$crate::NodeRecord>>);
+    };
+    (sweep_nodes [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin sweep_nodes [] (
+            limit: usize
+        ) -> u64);
     };
     ($name:ident [] [$($target:tt)+]) => {
         compile_error!(concat!("`forward_provider!` does not forward `", stringify!($name), "`"));

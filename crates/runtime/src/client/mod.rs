@@ -7,6 +7,7 @@ mod error;
 mod hold;
 mod kv;
 mod manage;
+mod node;
 mod once;
 mod pause;
 mod reset;
@@ -19,6 +20,7 @@ mod why;
 
 pub use bulk::{BulkChange, BulkVerb};
 pub use error::ClientError;
+pub use node::{ListedNode, LostLeases};
 pub use outlast_engine::reset::ResetSummary;
 pub use reset::Reset;
 pub use start_builder::{AlreadyExists, Conflict, StartBuilder, StartReceipt};

@@ -1,4 +1,4 @@
-//! The diagnosis of an instance: reads its history, queues, dead letters and hold.
+//! The diagnosis of an instance: reads its history, queues, dead letters and hold, and the reports of nodes.
 
 use super::{Client, ClientError};
 use crate::OrchestrationStatus;
@@ -60,6 +60,8 @@ impl Client {
         let dead_letters: Vec<_> =
             letters.into_iter().filter(|letter| letter.instance_id.as_deref() == Some(instance)).collect();
         let held = self.held_instance(instance).await?;
+        // A store without reports, and one whose nodes do not report, say nothing about nodes.
+        let nodes = self.node_records().await?.filter(|nodes| !nodes.is_empty());
         let now_ms = pending.as_ref().map_or_else(|| SystemClock.now_ms(), |pending| pending.now_ms);
         let mut evidence = Evidence::new(instance, &history, now_ms);
         evidence.is_recorded = is_known || !executions.is_empty();
@@ -67,6 +69,7 @@ impl Client {
         evidence.dead_letters = &dead_letters;
         evidence.held = held.as_ref();
         evidence.max_attempts = Some(max_attempts);
+        evidence.nodes = nodes.as_deref();
         Ok(diagnose(&evidence))
     }
 }

@@ -101,7 +101,11 @@ impl Queue for ActivityQueue {
         {
             *member = Some(gathering.enter(Arc::clone(&instance), *execution_id, *id));
         }
-        (core.leases.hold(core, Kind::Activity, token, instance), fetched.attempt_count)
+        let activity = match &fetched.item {
+            WorkItem::ActivityExecute { execution_id, id, .. } => Some((*execution_id, *id)),
+            _ => None,
+        };
+        (core.leases.hold_activity(core, token, instance, activity), fetched.attempt_count)
     }
 
     async fn process(&self, core: &Arc<Core>, leased: LeasedActivity, lease: Lease, started: Started<'_>) {

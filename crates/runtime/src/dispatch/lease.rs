@@ -13,6 +13,8 @@ use super::backoff::backoff;
 use crate::core::Core;
 use outlast_engine::Probe;
 use outlast_model::defect::{self, Defect};
+use outlast_model::limits::MAX_NODE_LEASES;
+use outlast_model::{NodeLease, NodeReport};
 use outlast_provider::ProviderError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -50,6 +52,8 @@ struct Held {
     /// `expires_at` by the runtime's clock, for the activity context.
     deadline_ms: Arc<AtomicU64>,
     instance: Arc<str>,
+    /// The execution and scheduling event of an activity.
+    activity: Option<(u64, u64)>,
     /// Set while orchestration code runs: reports its last durable call, for the warning about long turns.
     probe: Option<Probe>,
 }
@@ -108,6 +112,28 @@ impl Leases {
         token: String,
         instance: Arc<str>,
     ) -> Lease {
+        self.hold_item(core, kind, token, instance, None)
+    }
+
+    /// The same for an activity, by its execution and scheduling event, which the report of the node names.
+    pub(crate) fn hold_activity(
+        self: &Arc<Self>,
+        core: &Core,
+        token: String,
+        instance: Arc<str>,
+        activity: Option<(u64, u64)>,
+    ) -> Lease {
+        self.hold_item(core, Kind::Activity, token, instance, activity)
+    }
+
+    fn hold_item(
+        self: &Arc<Self>,
+        core: &Core,
+        kind: Kind,
+        token: String,
+        instance: Arc<str>,
+        activity: Option<(u64, u64)>,
+    ) -> Lease {
         let (timeout, interval) = core.lease_times(kind);
         let now = Instant::now();
         let token: Arc<str> = token.into();
@@ -127,6 +153,7 @@ impl Leases {
             failures: 0,
             deadline_ms: Arc::clone(&deadline_ms),
             instance,
+            activity,
             probe: None,
         };
         state.held.insert(id, held);
@@ -147,6 +174,15 @@ impl Leases {
     /// Removes a dropped lease that was given back.
     pub(crate) fn remove_dropped(&self, token: &str) {
         self.lock().dropped.retain(|(_, dropped)| dropped.as_ref() != token);
+    }
+
+    /// Adds the leases to the report of the node, oldest first, up to the limit of a report. The others are counted.
+    pub(crate) fn report(&self, report: &mut NodeReport) {
+        let state = self.lock();
+        let live = || state.held.values().filter(|held| !held.lost.is_cancelled());
+        let lease = |held: &Held| NodeLease { instance: held.instance.to_string(), activity: held.activity };
+        report.leases = live().take(MAX_NODE_LEASES).map(lease).collect();
+        report.omitted_leases = (live().count() - report.leases.len()) as u64;
     }
 
     fn release(&self, id: u64) -> Option<Held> {

@@ -19,6 +19,11 @@ impl Permits {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The number of taken permits.
+    pub(crate) fn taken(&self) -> usize {
+        self.lock().iter().filter(|taken| **taken).count()
+    }
+
     /// Takes a permit if one is free and no task waits for one; the one with number `preferred` if it is free.
     pub(super) fn try_take(&self, preferred: usize) -> Option<Permit<'_>> {
         Some(self.numbered(self.semaphore.try_acquire().ok()?, preferred))

@@ -54,6 +54,7 @@ impl fmt::Debug for RuntimeOptions {
                 on_misfit,
                 build_id,
                 retention,
+                node_heartbeat,
             ]
         )
     }

@@ -91,6 +91,10 @@ pub struct RuntimeOptions {
     pub observer: Option<Arc<dyn Observe>>,
     /// Deletes ended instances, records of the audit and dead letters after an age. `None`: this runtime deletes nothing by itself.
     pub retention: Option<Retention>,
+    /// The interval at which this node stores a report about itself: its handlers, tags, running work and leases, for `outlast node
+    /// list`, the dashboard and the diagnosis of instances. One commit per interval; a failed one fails no work. `None`: no reports.
+    /// The id of the node in its reports is `worker_node_id`, or random; nodes with the same name share one report.
+    pub node_heartbeat: Option<Duration>,
     /// The clock of the runtime.
     pub clock: Arc<dyn Clock>,
     /// The source of random bits of the runtime.
@@ -135,6 +139,7 @@ impl Default for RuntimeOptions {
             build_id: String::new(),
             observer: None,
             retention: None,
+            node_heartbeat: Some(Duration::from_secs(5)),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(OsEntropy),
             #[cfg(feature = "test-hooks")]

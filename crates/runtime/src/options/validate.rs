@@ -2,7 +2,7 @@
 
 use super::RuntimeOptions;
 use crate::retention::Retention;
-use outlast_model::limits::{Limits, MAX_WORKER_TAGS};
+use outlast_model::limits::{Limits, MAX_NODE_ID_BYTES, MAX_WORKER_TAGS};
 use outlast_provider::TagFilter;
 use std::fmt;
 use std::time::Duration;
@@ -23,9 +23,6 @@ impl fmt::Display for OptionProblem {
 }
 
 impl std::error::Error for OptionProblem {}
-
-/// A node id is stored as the owner of sessions and compared in queries, so its length is limited.
-const MAX_NODE_ID_BYTES: usize = 256;
 
 /// The problems found so far.
 #[derive(Default)]
@@ -112,6 +109,11 @@ impl RuntimeOptions {
         if let Some(problem) = self.retention.as_ref().and_then(Retention::problem) {
             problems.unless(false, "retention", problem);
         }
+        problems.unless(
+            self.node_heartbeat.is_none_or(|every| every >= Duration::from_millis(100)),
+            "node_heartbeat",
+            "is below 100 ms, so the store would be busy with reports: set it to seconds, or None for no reports",
+        );
         if let Some(range) = &self.supported_replay_versions {
             problems.unless(
                 range.min <= range.max,

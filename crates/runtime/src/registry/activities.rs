@@ -11,6 +11,13 @@ use std::sync::Arc;
 
 const KIND: &str = "activity";
 
+impl ActivityRegistry {
+    /// The names of the activities that the user registered: all but the built-in ones.
+    pub(crate) fn user_names(&self) -> impl Iterator<Item = String> {
+        self.list_names().into_iter().filter(|name| !name.starts_with(RESERVED_ACTIVITY_PREFIX))
+    }
+}
+
 impl RegistryBuilder<dyn ActivityHandler> {
     /// A builder with this registry's activities; the registry does not change.
     pub fn from_registry(reg: &ActivityRegistry) -> Self {

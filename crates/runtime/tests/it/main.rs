@@ -12,6 +12,7 @@ mod instrumented;
 mod local_waits;
 mod logging;
 mod metrics;
+mod nodes;
 mod options;
 mod registry;
 mod resets;

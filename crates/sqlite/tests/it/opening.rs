@@ -204,7 +204,7 @@ async fn ten_at_once_create_one_store() {
         for opened in opening {
             providers.push(opened.await.unwrap());
         }
-        assert_eq!(count(&path, "SELECT count(*) FROM outlast_migrations"), 2);
+        assert_eq!(count(&path, "SELECT count(*) FROM outlast_migrations"), 3);
         assert_eq!(count(&path, "SELECT count(*) FROM orchestrator_queue"), 10);
     }
 }
@@ -228,13 +228,14 @@ async fn a_store_of_an_earlier_release_is_migrated_and_keeps_its_rows() {
     let store = open(&path).await;
     create(&store, "old").await;
     drop(store);
-    let earlier = "DROP TABLE message_keys; DELETE FROM outlast_migrations WHERE version > 1";
+    let earlier =
+        "DROP TABLE nodes; DROP TABLE message_keys; DELETE FROM outlast_migrations WHERE version > 1";
     raw(&path).execute_batch(earlier).unwrap();
     let refused = SqliteProvider::new(&format!("{}?mode=ro", url(&path)), None).await.map(drop).unwrap_err();
     let text = refused.to_string();
-    assert!(text.contains("the store has schema version 1, this release needs 2"), "{text}");
+    assert!(text.contains("the store has schema version 1, this release needs 3"), "{text}");
     let store = open(&path).await;
-    assert_eq!(count(&path, "SELECT count(*) FROM outlast_migrations"), 2);
+    assert_eq!(count(&path, "SELECT count(*) FROM outlast_migrations"), 3);
     assert_eq!(store.list_instances().await.unwrap(), ["old"]);
     let event = WorkItem::ExternalRaised { instance: "old".into(), name: "e".into(), data: String::new() };
     assert_eq!(store.enqueue_once(event, "key", 10).await.unwrap(), EnqueueOnce::Stored);

@@ -15,7 +15,7 @@ const STEPS: &[(u32, &[&str])] = &[
     (8, &["atomicity", "custom_status", "error_handling", "fencing", "instance_creation"]),
     (8, &["bad_input", "eager_start", "fused_outcomes", "outcome", "race_replay", "run_ahead"]),
     (9, &["bulk_deletion", "cancellation", "dead_letters", "deletion", "kv_store", "listing"]),
-    (9, &["holds", "management", "pending", "prune", "resets", "retention"]),
+    (9, &["holds", "management", "nodes", "pending", "prune", "resets", "retention"]),
     (9, &["start_policy", "transfers", "traps"]),
     (10, &["dropped_fetch", "leases", "long_polling", "requeues", "waiting"]),
 ];

@@ -27,6 +27,8 @@ async fn a_store_without_management_returns_management_not_available() {
         client.list_held(None, 1).await.map(drop),
         client.count_held().await.map(drop),
         client.audit_page(None, 1).await.map(drop),
+        client.node_records().await.map(drop),
+        client.list_nodes().await.map(drop),
         client.get_instance_info("i").await.map(drop),
         client.get_execution_info("i", 1).await.map(drop),
         client.list_executions("i").await.map(drop),

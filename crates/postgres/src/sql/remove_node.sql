@@ -1,0 +1,1 @@
+DELETE FROM {schema}.nodes WHERE node_id = $1 RETURNING true

@@ -1,0 +1,1 @@
+DELETE FROM nodes WHERE node_id = ?1
