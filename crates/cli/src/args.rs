@@ -6,6 +6,7 @@ use crate::dead_letter::DeadLetterArgs;
 use crate::doctor::DoctorArgs;
 use crate::instance::InstanceArgs;
 use crate::migrate_from::MigrateFromArgs;
+use crate::node::NodeArgs;
 use crate::orchestration::OrchestrationArgs;
 use crate::queue::QueueArgs;
 use crate::shell::{CompletionsArgs, ManArgs};
@@ -49,6 +50,9 @@ pub(crate) enum Command {
     /// Bring the instances of another product's store over
     #[command(arg_required_else_help = true)]
     MigrateFrom(MigrateFromArgs),
+    /// Show the nodes that report to a store
+    #[command(arg_required_else_help = true)]
+    Node(NodeArgs),
     /// Pause and resume all instances of an orchestration, and list the paused orchestrations
     #[command(arg_required_else_help = true)]
     Orchestration(OrchestrationArgs),

@@ -1,6 +1,6 @@
 //! The `outlast` command: a demo that survives kills, commands for the instances of a store, a check of new programs, and stress runs.
 //!
-//! `check/` replays instances with a new build of a program, `config.rs` has the profiles of the user, `dead_letter.rs` requeues and drops dead letters, `demo/` is a shop that demonstrates Outlast, `doctor/` looks for states that do not mend themselves, `instance/` has one file per subcommand for operators, `migrate_from/` reads stores of `duroxide`, `orchestration.rs` pauses and resumes orchestrations, `queue.rs` counts the queues, `stress/` puts a store under
+//! `check/` replays instances with a new build of a program, `config.rs` has the profiles of the user, `dead_letter.rs` requeues and drops dead letters, `demo/` is a shop that demonstrates Outlast, `doctor/` looks for states that do not mend themselves, `instance/` has one file per subcommand for operators, `migrate_from/` reads stores of `duroxide`, `node.rs` lists nodes, `orchestration.rs` pauses and resumes orchestrations, `queue.rs` counts the queues, `stress/` puts a store under
 //! load, `serve.rs` runs the HTTP server, `shell.rs` prints completions and manual pages, `store/` opens the store that `--store` names, `transfer/` moves instances between stores and files. Commands print through `output.rs` and return a `Failure`.
 
 mod args;
@@ -13,6 +13,7 @@ mod duration;
 mod failure;
 mod instance;
 mod migrate_from;
+mod node;
 mod orchestration;
 mod output;
 mod queue;
@@ -77,6 +78,7 @@ fn run(args: Args) -> Result<(), Failure> {
             Command::Instance(instance) => instance::run(instance).await,
             Command::Man(man) => shell::man(&man),
             Command::MigrateFrom(migrate) => migrate_from::run(migrate).await,
+            Command::Node(node) => node::run(node).await,
             Command::Orchestration(orchestration) => orchestration::run(orchestration).await,
             Command::Queue(queue) => queue::run(queue).await,
             #[cfg(feature = "server")]

@@ -22,6 +22,7 @@ mod killed;
 mod migrate;
 #[cfg(all(unix, feature = "server"))]
 mod needs_browser;
+mod node;
 #[cfg(all(unix, feature = "server"))]
 mod page;
 mod postgres;
