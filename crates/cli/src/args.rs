@@ -11,6 +11,7 @@ use crate::licenses::LicensesArgs;
 use crate::metrics::MetricsArgs;
 use crate::migrate::MigrateArgs;
 use crate::migrate_from::MigrateFromArgs;
+use crate::node::NodeArgs;
 use crate::orchestration::OrchestrationArgs;
 use crate::queue::QueueArgs;
 use crate::retention::RetentionArgs;
@@ -64,6 +65,9 @@ pub(crate) enum Command {
     /// Bring the instances of another product's store over
     #[command(arg_required_else_help = true)]
     MigrateFrom(MigrateFromArgs),
+    /// Show the nodes that report to a store
+    #[command(arg_required_else_help = true)]
+    Node(NodeArgs),
     /// Pause and resume all instances of an orchestration, and list the paused orchestrations
     #[command(arg_required_else_help = true)]
     Orchestration(OrchestrationArgs),

@@ -9,6 +9,7 @@
 //! | `demo/` | a shop that demonstrates Outlast |
 //! | `doctor/` | looks for states that do not mend themselves |
 //! | `instance/` | one file per subcommand for operators; `follow.rs`: their `--follow` |
+//! | `node.rs` | lists the nodes that report to a store |
 //! | `migrate.rs`, `migrate_from/`, `transfer/` | migrations; stores of `duroxide`; moves instances between stores and files |
 //! | `retention.rs` | deletes ended instances, records and dead letters by age |
 //! | `licenses.rs` | the licences of the packages in the command |
@@ -35,6 +36,7 @@ mod licenses;
 mod metrics;
 mod migrate;
 mod migrate_from;
+mod node;
 mod orchestration;
 mod output;
 mod queue;
@@ -110,6 +112,7 @@ fn run(args: Args) -> Result<(), Failure> {
             Command::Metrics(metrics) => metrics::run(metrics).await,
             Command::Migrate(migrate) => migrate::run(migrate).await,
             Command::MigrateFrom(migrate) => migrate_from::run(migrate).await,
+            Command::Node(node) => node::run(node).await,
             Command::Orchestration(orchestration) => orchestration::run(orchestration).await,
             Command::Queue(queue) => queue::run(queue).await,
             Command::Retention(retention) => retention::run(retention).await,

@@ -20,6 +20,7 @@
 mod dead_letter;
 mod history;
 mod manage;
+mod node;
 mod once;
 mod operation;
 mod read;

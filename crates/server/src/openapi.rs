@@ -21,6 +21,7 @@ use utoipa::OpenApi;
     view::EventPage,
     view::Executions,
     view::InstancePage,
+    view::Nodes,
     view::Pending,
     view::Queues,
     view::Series,

@@ -4,7 +4,7 @@ use super::report::Check;
 use crate::failure::Failure;
 use outlast::client::Client;
 use outlast::lens::{Diagnosis, Rule, counted, span};
-use outlast::providers::{InstanceInfo, InstanceQuery, PendingWork};
+use outlast::providers::{InstanceInfo, InstanceQuery, NodeRecord, PendingWork};
 use std::collections::BTreeMap;
 
 /// The number of instances that are read at once.
@@ -37,6 +37,9 @@ struct Unserved {
 struct Findings {
     operations: Vec<Diagnosis>,
     stuck: Vec<Diagnosis>,
+    /// The reports of nodes, if they tell which versions no live node registers.
+    nodes: Option<Vec<NodeRecord>>,
+    unregistered: BTreeMap<(String, String), Unserved>,
     turns: BTreeMap<(String, String), Unserved>,
     activities: BTreeMap<(String, Option<String>), Unserved>,
 }
@@ -44,7 +47,8 @@ struct Findings {
 /// Diagnoses the running instances, newest first.
 pub(super) async fn look(client: &Client, look: &Look) -> Result<Seen, Failure> {
     let mut query = InstanceQuery { status: Some("Running".to_string()), ..InstanceQuery::default() };
-    let (mut found, mut newest_ms, mut checked) = (Findings::default(), None, 0);
+    let mut found = Findings { nodes: telling(client.node_records().await?), ..Findings::default() };
+    let (mut newest_ms, mut checked) = (None, 0);
     let is_all = loop {
         query.limit = u32::try_from(PAGE.min(look.most - checked)).ok();
         if query.limit == Some(0) {
@@ -73,6 +77,10 @@ pub(super) async fn look(client: &Client, look: &Look) -> Result<Seen, Failure> 
 impl Findings {
     async fn add(&mut self, client: &Client, look: &Look, info: &InstanceInfo) -> Result<(), Failure> {
         let instance = info.instance_id.as_str();
+        if self.is_unregistered(info) {
+            let code = (info.orchestration_name.clone(), info.orchestration_version.clone());
+            note(&mut self.unregistered, code, 1, instance);
+        }
         let diagnosis = client.diagnose_instance(instance, look.max_attempts).await?;
         match diagnosis.rule() {
             Rule::OperationLost | Rule::SetAside | Rule::NoSuccessor => self.operations.push(diagnosis),
@@ -93,12 +101,21 @@ impl Findings {
         Ok(())
     }
 
+    /// Whether the reports of nodes show that no live node registers the code of the instance.
+    fn is_unregistered(&self, info: &InstanceInfo) -> bool {
+        let (name, version) = (info.orchestration_name.as_str(), info.orchestration_version.as_str());
+        self.nodes.as_ref().is_some_and(|nodes| {
+            let mut live = nodes.iter().filter(|node| !node.is_lost());
+            !live.any(|node| node.report.registers(name, Some(version)))
+        })
+    }
+
     /// A turn that is due for long, or that was delivered and given back.
     fn add_turn(&mut self, look: &Look, info: &InstanceInfo, pending: &PendingWork) {
         let Some(first) = pending.messages.first() else { return };
         let due_ms = pending.now_ms.saturating_sub(first.visible_at);
         let is_given_back = first.attempt_count > 0 && first.visible_at > pending.now_ms;
-        if due_ms >= look.overdue_ms || is_given_back {
+        if (due_ms >= look.overdue_ms || is_given_back) && !self.is_unregistered(info) {
             let code = (info.orchestration_name.clone(), info.orchestration_version.clone());
             note(&mut self.turns, code, due_ms, &info.instance_id);
         }
@@ -124,6 +141,19 @@ impl Findings {
             }
         }
         let mut versions = Check::fine("versions", scope);
+        for ((name, version), unserved) in self.unregistered {
+            let others = match unserved.count {
+                1 => String::new(),
+                count => format!(" and {} others", count - 1),
+            };
+            versions.found_in(
+                &unserved.instance,
+                format!(
+                    "no live node registers orchestration '{name}' version {version}, which instance '{}'{others} need",
+                    unserved.instance
+                ),
+            );
+        }
         for ((name, version), unserved) in self.turns {
             let says = unserved.says("turns");
             versions.found_in(
@@ -144,6 +174,12 @@ impl Findings {
         }
         vec![operations, stuck, versions, activities]
     }
+}
+
+/// The reports, if they are complete: at least one node reports, and no live node leaves handlers out.
+fn telling(records: Option<Vec<NodeRecord>>) -> Option<Vec<NodeRecord>> {
+    let is_partial = |node: &NodeRecord| !node.is_lost() && node.report.is_partial();
+    records.filter(|nodes| !nodes.is_empty() && !nodes.iter().any(is_partial))
 }
 
 fn note<K: Ord>(of: &mut BTreeMap<K, Unserved>, code: K, due_ms: u64, instance: &str) {

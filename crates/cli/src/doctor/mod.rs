@@ -2,6 +2,7 @@
 
 mod file;
 mod instances;
+mod nodes;
 mod report;
 
 use crate::args::Format;
@@ -26,8 +27,8 @@ const SKEW_MS: u64 = 1_000;
 /// Look for states of a store that do not mend themselves.
 ///
 /// Checks the schema, the settings and the space of a SQLite file, clocks, leases that have ended, operations whose queue row is
-/// missing, rows without an instance, dead letters, instances that cannot go on, with the sentence of `instance why`, and versions
-/// that no process seems to run. It only reads, unless --fix is given. Payloads are not read.
+/// missing, rows without an instance, dead letters, instances that cannot go on, with the sentence of `instance why`, nodes
+/// that are lost or run different builds, and versions that no live node registers or no process seems to run. It only reads, unless --fix is given. Payloads are not read.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   outlast doctor --store shop.db
@@ -82,6 +83,7 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<(), Failure> {
     };
     let look = Look { most: args.instances, overdue_ms, max_attempts: args.max_attempts };
     let seen = instances::look(&client, &look).await?;
+    report.checks.push(nodes::check(&client).await?);
     report.checks.push(clocks(&client, seen.newest_ms).await?);
     report.checks.extend(seen.checks);
     report.checks.push(dead_letters(&client).await?);

@@ -28,6 +28,7 @@ mod migrate;
 mod migrations;
 #[cfg(all(unix, feature = "server"))]
 mod needs_browser;
+mod node;
 #[cfg(all(unix, feature = "server"))]
 mod page;
 mod postgres;

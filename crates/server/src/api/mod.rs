@@ -63,6 +63,13 @@ pub(crate) fn add(routes: Routes) -> Routes {
         )
         .api(
             Method::GET,
+            "/nodes",
+            Some(Scope::Read),
+            read("The nodes that report to the store, live and lost", "Nodes"),
+            store::nodes,
+        )
+        .api(
+            Method::GET,
             "/system",
             Some(Scope::Read),
             read("The server and the totals of its store", "System"),

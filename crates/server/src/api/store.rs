@@ -3,7 +3,7 @@
 use crate::app::Shared;
 use crate::extract::Params;
 use crate::problem::Problem;
-use crate::view::{self, AuditPage, Queues, Series, System};
+use crate::view::{self, AuditPage, Nodes, Queues, Series, System};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -16,6 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) async fn queues(State(app): State<Shared>) -> Result<Json<Queues>, Problem> {
     view::queues(&app).await.map(Json)
+}
+
+pub(super) async fn nodes(State(app): State<Shared>) -> Result<Json<Nodes>, Problem> {
+    view::nodes(&app).await.map(Json)
 }
 
 pub(super) async fn system(State(app): State<Shared>) -> Result<Json<System>, Problem> {

@@ -22,14 +22,21 @@ pub(crate) struct Figures {
     gauges: StoreGauges,
     held: Option<HeldCounts>,
     dead_letters: u64,
+    /// Live and lost nodes; `None` if the store keeps no reports.
+    nodes: Option<(u64, u64)>,
 }
 
 impl Figures {
     async fn read(app: &App) -> Result<Self, Problem> {
+        let nodes = app.client.node_records().await?.map(|records| {
+            let lost = records.iter().filter(|record| record.is_lost()).count();
+            ((records.len() - lost) as u64, lost as u64)
+        });
         Ok(Self {
             gauges: app.client.get_gauges().await?,
             held: app.client.count_held().await?,
             dead_letters: app.client.list_dead_letters(MOST_DEAD_LETTERS).await?.len() as u64,
+            nodes,
         })
     }
 }
@@ -56,7 +63,7 @@ async fn store(app: &App, text: &mut Text) -> Result<(), Problem> {
             ("status=\"failed\"", totals.failed_instances),
         ],
     );
-    let Figures { gauges, held, dead_letters } = figures;
+    let Figures { gauges, held, dead_letters, nodes } = figures;
     text.gauge(
         "outlast_queue_messages",
         "Messages and activities that wait, by queue and state.",
@@ -67,6 +74,13 @@ async fn store(app: &App, text: &mut Text) -> Result<(), Problem> {
     );
     if let Some(held) = held {
         text.gauge("outlast_held_instances", "Paused and parked instances.", [("", held.instances)]);
+    }
+    if let Some((live, lost)) = nodes {
+        text.gauge(
+            "outlast_nodes",
+            "Nodes by state. A node that reports no more is lost until its report is removed.",
+            [("state=\"live\"", live), ("state=\"lost\"", lost)],
+        );
     }
     text.gauge("outlast_dead_letters", "Dead letters, counted up to 100.", [("", dead_letters)]);
     Ok(())

@@ -8,12 +8,13 @@ use crate::app::Shared;
 use crate::extract::Params;
 use crate::link::encoded;
 use crate::problem::Problem;
-use crate::view::{self, AuditPage, DeadLetters, Queues, System};
+use crate::view::{self, AuditPage, DeadLetters, Nodes, Queues, System};
 use askama::Template;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use outlast::lens::span;
 use serde::Deserialize;
 
 type Known = Extension<Caller>;
@@ -23,6 +24,27 @@ type Known = Extension<Caller>;
 struct QueuesPage {
     frame: Frame,
     queues: Queues,
+    nodes: Nodes,
+    rows: Vec<NodeRow>,
+}
+
+/// The texts of a node for people.
+struct NodeRow {
+    seen: String,
+    state: String,
+}
+
+impl NodeRow {
+    fn of(node: &view::NodeView) -> Self {
+        let end = span(node.lost_leases_end_in_ms);
+        let state = match (node.is_lost(), node.lost_leases) {
+            (false, _) => "live".to_string(),
+            (true, 0) => "lost".to_string(),
+            (true, 1) => format!("lost: 1 lease ends in {end}"),
+            (true, count) => format!("lost: {count} leases end in {end}"),
+        };
+        Self { seen: span(node.seen_ms_ago), state }
+    }
 }
 
 pub(super) async fn queues(
@@ -31,7 +53,9 @@ pub(super) async fn queues(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let frame = Frame::new(&app, &caller, &headers, "queues", "Queues").live("system");
-    Ok(html(StatusCode::OK, &QueuesPage { frame, queues: view::queues(&app).await? }))
+    let nodes = view::nodes(&app).await?;
+    let rows = nodes.items.iter().map(NodeRow::of).collect();
+    Ok(html(StatusCode::OK, &QueuesPage { frame, queues: view::queues(&app).await?, nodes, rows }))
 }
 
 #[derive(Template)]

@@ -1,5 +1,6 @@
 //! A server on a free port, with a runtime on its store, and requests to it.
 
+use outlast::RuntimeOptions;
 use outlast::prelude::*;
 use outlast::providers::memory::MemoryProvider;
 use outlast::providers::postgres::PostgresProvider;
@@ -86,7 +87,10 @@ impl Server {
 
     pub(crate) async fn on(store: Arc<dyn Provider>, options: Options, folder: tempfile::TempDir) -> Self {
         let module = outlast::module![charge, order];
-        let runtime = Runtime::builder().store(store.clone()).register(module).start().await.unwrap();
+        // Tests store the reports of nodes that they need.
+        let quiet = RuntimeOptions { node_heartbeat: None, ..RuntimeOptions::default() };
+        let runtime = Runtime::builder().store(store.clone()).register(module).options(quiet).start().await;
+        let runtime = runtime.unwrap();
         let client = Client::new(store);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();

@@ -11,6 +11,7 @@ mod kit;
 mod limits;
 mod metrics;
 mod needs_browser;
+mod nodes;
 mod operate;
 mod operations;
 mod pages;
