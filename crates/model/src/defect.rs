@@ -47,12 +47,8 @@ defects! {
     DetachedStartLost = "outbox",
     /// A turn does not send the last of its decisions.
     DecisionNotSent = "outbox",
-    /// A message is not given to the dequeue that waits for it.
-    DequeueNotWoken = "lost wake-up",
     /// A successor starts without the version that the code asked for.
     SuccessorWithoutVersion = "recovery",
-    /// A replay does not remove a cleared key.
-    ReplayKeepsClearedKey = "cache",
     /// Continue-as-new carries over one message only.
     CarriesOneMessage = "limits",
     // The dispatchers of the runtime.
@@ -112,14 +108,8 @@ defects! {
     AheadQueuesOutcome = "run-ahead",
     /// A first turn is committed although messages wait for its instance.
     StartIgnoresMessages = "run-ahead",
-    /// A parked fetch is not polled when a message is stored.
-    MessageWakesNoFetch = "lost wake-up",
-    /// A parked fetch is not polled when an activity is stored.
-    ActivityWakesNoFetch = "lost wake-up",
     /// A parked fetch is not polled when a delayed item becomes visible.
     DelayWakesNoFetch = "lost wake-up",
-    /// Commits of other processes are not seen.
-    ForeignCommitUnseen = "recovery",
     /// Expired leases of turns are not found.
     ExpiredTurnsUnseen = "lease",
     /// The messages that arrived during a turn are not found after its commit.
@@ -138,8 +128,6 @@ defects! {
     FetchReversed = "order",
     /// Callers are answered that a transaction was committed which failed.
     FailedCommitAcknowledged = "recovery",
-    /// A call that fails in a batch is not undone.
-    FailedCallNotUndone = "recovery",
     // The scheduler of the PostgreSQL store.
     /// A transaction leaves out the first arrival that it took.
     ArrivalLost = "outbox",

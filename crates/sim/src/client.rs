@@ -67,7 +67,8 @@ pub(crate) async fn poll_statuses(shared: Arc<Shared>) {
         return;
     }
     loop {
-        driver.pause().await;
+        let pause = driver.shared.rng().between(100, 1_500);
+        tokio::time::sleep(Duration::from_millis(pause)).await;
         let nth = driver.shared.rng().below(roots.len() as u64);
         let Some(root) = usize::try_from(nth).ok().and_then(|nth| roots.get(nth)) else { continue };
         driver.read_status(&root.instance).await;
@@ -136,11 +137,13 @@ impl Driver {
     async fn wait(&self, instance: &str) -> OrchestrationStatus {
         loop {
             let floor = self.shared.client_answers().latest(instance);
-            if let Ok(status) = self.client.wait_for_orchestration(instance, Duration::from_secs(5)).await {
+            if let Ok(status) = self.client.wait_for_orchestration(instance, Duration::from_secs(1)).await {
                 self.answered(instance, &floor, status.clone());
                 return status;
             }
-            self.pause().await;
+            // A client of another process polls the store while it waits, so most clients wait a part of the time only.
+            let pause = self.shared.rng().between(500, 2_500);
+            tokio::time::sleep(Duration::from_millis(pause)).await;
         }
     }
 

@@ -290,7 +290,7 @@ impl Plan {
         let mut rng = Rng::stream(self.seed, &label);
         let lease = Duration::from_millis(self.lease_ms);
         let options = RuntimeOptions {
-            dispatcher_long_poll_timeout: Duration::from_millis(rng.pick(&[500, 2_000, 30_000])),
+            dispatcher_long_poll_timeout: Duration::from_millis(rng.pick(&[1_000, 5_000, 30_000])),
             orchestration_concurrency: rng.pick(&[1, 1, 2, 3]),
             worker_concurrency: rng.pick(&[1, 1, 2, 3]) + if self.has_quick_work { 5 } else { 0 },
             orchestrator_lock_timeout: lease,

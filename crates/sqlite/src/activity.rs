@@ -71,7 +71,7 @@ impl Ask for ActivityAsk {
 
 /// Stores an activity.
 pub(crate) fn enqueue(tx: &mut Transaction<'_>, row: &ActivityRow) -> Result<()> {
-    tx.wakeups.poll.activities = !defect::is_on(Defect::ActivityWakesNoFetch);
+    tx.wakeups.poll.activities = true;
     let columns = (
         &row.work_item,
         column(tx.now),

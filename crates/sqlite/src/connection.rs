@@ -7,7 +7,6 @@ use crate::db::{Db, Result};
 use crate::url::Location;
 use crate::wal_prealloc::WalPrealloc;
 use crate::{SqliteError, SqliteOptions, open};
-use outlast_model::defect::{self, Defect};
 use std::mem;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -156,7 +155,7 @@ impl WriterConnection {
         match db.data_version() {
             Ok(version) => {
                 let known = mem::replace(&mut self.data_version, version);
-                known != 0 && known != version && !defect::is_on(Defect::ForeignCommitUnseen)
+                known != 0 && known != version
             }
             // The next statement reports the error.
             Err(_) => true,

@@ -34,7 +34,7 @@ impl Wakeups {
     /// A message was stored.
     pub(crate) fn on_message(&mut self, visible_at: u64, now: u64) {
         match visible_at <= now {
-            true => self.poll.turns |= !defect::is_on(Defect::MessageWakesNoFetch),
+            true => self.poll.turns = true,
             false => self.schedule_poll(visible_at),
         }
     }

@@ -8,7 +8,6 @@ use crate::future::DurableFuture;
 use crate::patch::PATCH_KEY_PREFIX;
 use crate::state::State;
 use outlast_model::codec::Codec;
-use outlast_model::defect::{self, Defect};
 use outlast_model::{Action, EventKind, SystemStats};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::{HashMap, VecDeque};
@@ -138,8 +137,7 @@ impl OrchestrationContext {
     pub fn prune_kv_values_updated_before(&self, updated_before_ms: u64) -> usize {
         let site = Location::caller();
         let mut state = self.lock();
-        let old =
-            state.kv.iter().filter(|(key, entry)| is_users(key) && entry.updated_at_ms < updated_before_ms);
+        let old = state.kv.iter().filter(|(key, entry)| is_users(key) && entry.updated_at_ms < updated_before_ms);
         let keys: Vec<String> = old.map(|(key, _)| key.clone()).collect();
         for key in &keys {
             state.kv.remove(key);
@@ -259,7 +257,7 @@ impl Operation for KeyValue {
                 let value = KvValue { value: value.clone(), updated_at_ms: *last_updated_at_ms };
                 state.kv.insert(key.clone(), value);
             }
-            EventKind::KeyValueCleared { key } if !defect::is_on(Defect::ReplayKeepsClearedKey) => {
+            EventKind::KeyValueCleared { key } => {
                 state.kv.remove(key);
             }
             EventKind::KeyValuesCleared => state.kv.clear(),

@@ -13,7 +13,6 @@ use crate::history_summary::HistorySummary;
 use crate::receive::Receipt;
 use crate::state::Inboxes;
 use crate::version::Rules;
-use outlast_model::defect::{self, Defect};
 use outlast_model::{Action, Event, EventKind, ScheduleKind, WorkItem};
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
@@ -32,8 +31,7 @@ impl OrchestrationContext {
         let mut state = self.lock();
         state.check_name("queue name", &name);
         let action = Action::DequeueEvent { scheduling_event_id: 0, name: name.clone() };
-        let token =
-            state.decide_with_future(Op::Queue, Some(name), action, "dequeue_event", Location::caller());
+        let token = state.decide_with_future(Op::Queue, Some(name), action, "dequeue_event", Location::caller());
         drop(state);
         DurableFuture::new(self, token, kind, Raw::into_data)
     }
@@ -225,9 +223,6 @@ impl Queues {
             return None;
         }
         inbox.unread.push_back(message);
-        if defect::is_on(Defect::DequeueNotWoken) {
-            return None;
-        }
         inbox.waiting.get(inbox.unread.len() - 1).map(|dequeue| dequeue.token)
     }
 

@@ -58,7 +58,7 @@ impl Writer {
                 // The caller of this method applies the other calls again, on a new connection.
                 return Ok(());
             }
-            if applied != Applied::Done && !defect::is_on(Defect::FailedCallNotUndone) {
+            if applied != Applied::Done {
                 if db.conn.is_autocommit() {
                     // SQLite itself rolled the transaction back, and with it the calls before this one.
                     return Err(SqliteError::Io { details: "the transaction was rolled back".to_string() });
