@@ -155,7 +155,7 @@ async fn signal_closes_streams_and_waits_within_the_grace_period() {
     let mut wait = open("/api/v1/instances/one/wait?timeout=30");
     let mut idle = open("/healthz");
     assert!(read_until(&mut idle, "ok\n").starts_with("HTTP/1.1 200"));
-    let begun = std::time::Instant::now();
+    let begun = tokio::time::Instant::now();
     assert_eq!(stop(child), Some(0));
     let took = begun.elapsed();
     assert!(took < std::time::Duration::from_secs(8), "{took:?}");

@@ -505,9 +505,12 @@ fn node_reports_make_the_advice_certain() {
         (format!("{STARTED}\n2 @2000 activity Charge tag=gpu"), "activity Charge #2 visible=60000");
     let (due, plain) = ("message ExternalRaised go visible=60000", node("a2", 1));
     let old = registering(node("a1", 1), &["1.4.0"], &["Charge"]);
-    ends(ask(&events, rows, &[old.clone()]), "no live node takes tag 'gpu'");
-    ends(ask(&events, due, &[old.clone()]), "no live node registers 'Order' 1.5.0");
-    ends(ask(&events, &format!("{due} tries=2"), &[old.clone()]), "no live node registers 'Order' 1.5.0");
+    ends(ask(&events, rows, std::slice::from_ref(&old)), "no live node takes tag 'gpu'");
+    ends(ask(&events, due, std::slice::from_ref(&old)), "no live node registers 'Order' 1.5.0");
+    ends(
+        ask(&events, &format!("{due} tries=2"), std::slice::from_ref(&old)),
+        "no live node registers 'Order' 1.5.0",
+    );
     let mut gpu = registering(node("a1", 1), &["1.4.0", "1.5.0"], &[]);
     gpu.report.tags.named = vec!["gpu".to_string()];
     ends(ask(&events, rows, &[gpu.clone()]), "no live node registers 'Charge' and takes tag 'gpu'");
@@ -520,7 +523,7 @@ fn node_reports_make_the_advice_certain() {
 fn lost_and_partial_reports_are_not_counted_as_all_nodes() {
     let (events, due) = (STARTED, "message ExternalRaised go visible=60000");
     let lost = registering(node("a1", 41), &["1.5.0"], &[]);
-    ends(ask(events, due, &[lost.clone()]), "no live node registers 'Order' 1.5.0");
+    ends(ask(events, due, std::slice::from_ref(&lost)), "no live node registers 'Order' 1.5.0");
     let mut partial = node("a2", 1);
     partial.report.omitted_handlers = 1;
     ends(ask(events, due, &[lost, partial]), "start a runtime that registers 'Order' 1.5.0");

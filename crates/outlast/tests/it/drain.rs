@@ -5,7 +5,8 @@ use outlast::providers::{Provider, TagFilter};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 #[path = "../../examples/drain.rs"]
 mod example;

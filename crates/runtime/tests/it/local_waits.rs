@@ -60,7 +60,7 @@ async fn reads_of_wait(is_watched: bool, activity: Duration, timeout: Duration) 
     .await;
     let client = Client::new(store.clone() as Arc<dyn Provider>);
     client.start_orchestration("i", "Orders", "").await.unwrap();
-    tokio::time::sleep(ms(1)).await;
+    tokio::time::sleep_until(Instant::now() + ms(1)).await;
     store.reads.lock().unwrap().clear();
     let since = Instant::now();
     let status = client.wait_for_orchestration("i", timeout).await;

@@ -29,7 +29,7 @@ async fn parked_fetch_of_an_inline_store_sees_the_commit_of_another_process() {
     let (waiting, sending) = (process(&path, &clock).await, process(&path, &clock).await);
     let begun = Instant::now();
     let send = async {
-        tokio::time::sleep(Duration::from_millis(1_050)).await;
+        tokio::time::sleep_until(begun + Duration::from_millis(1_050)).await;
         sending.enqueue_for_worker(activity("i", 1)).await.unwrap();
     };
     let ((fetched, ..), ()) = tokio::join!(work(&waiting), send);
