@@ -161,9 +161,9 @@ impl NodeReport {
         self.stored().len()
     }
 
-    /// The report of a stored text; `None` if the text is no report.
+    /// The report of a stored text; `None` if the text is no report: every report has an id.
     pub fn of_stored(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        serde_json::from_str(text).ok().filter(|report: &Self| !report.node_id.is_empty())
     }
 }
 
