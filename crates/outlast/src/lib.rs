@@ -88,7 +88,7 @@ pub use runtime::{OrchestrationRegistry, OrchestrationRegistryBuilder};
 
 #[cfg(feature = "macros")]
 pub use outlast_author::{
-    Error, Failure, Message, Result, activity, deterministic, module, orchestration, time,
+    Error, Failure, Message, Module, Result, activity, deterministic, module, orchestration, time,
 };
 
 /// The typed layer: the traits that the attributes implement, and the types of calls, messages, handles and errors.
@@ -110,8 +110,8 @@ pub mod prelude {
     pub use crate::runtime::Runtime;
     pub use crate::{ActivityContext, Client, Either2, OrchestrationContext, RetryPolicy};
     pub use outlast_author::{
-        Asked, Call, CallError, Child, Context, Durable, Failure, Handle, InstanceError, Key, Message, State,
-        Undo, module,
+        Asked, Call, CallError, Child, Context, Durable, Failure, Handle, InstanceError, Key, Message, Module,
+        State, Undo, module,
     };
 }
 

@@ -168,7 +168,7 @@ pub(crate) struct Failure {
     /// Null if payloads are hidden.
     pub(crate) message: Option<String>,
     /// The error as it is stored; null if payloads are hidden.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     pub(crate) details: Option<Value>,
 }
 
@@ -205,7 +205,7 @@ pub(crate) fn key_values(values: BTreeMap<String, String>, payloads: bool) -> Ve
 /// One instance.
 pub(crate) async fn detail(app: &App, id: &str, payloads: bool) -> Result<Detail, Problem> {
     let client = &app.client;
-    let info = info(client, id).await?;
+    // The row is read after the state: if the instance ends between the two, the page still follows it, and is read again.
     let (state, output, failure, custom_status, custom_status_version) =
         match client.get_orchestration_status(id).await? {
             OrchestrationStatus::NotFound => return Err(Problem::no_instance(id)),
@@ -219,6 +219,7 @@ pub(crate) async fn detail(app: &App, id: &str, payloads: bool) -> Result<Detail
                 ("failed", None, Some(failed(&details, payloads)), custom_status, custom_status_version)
             }
         };
+    let info = info(client, id).await?;
     let kv: BTreeMap<String, String> = client.get_kv_all_values(id).await?.into_iter().collect();
     let held = client.held_instance(id).await?.map(|held| Held {
         kind: held.hold.kind.as_str(),
