@@ -111,7 +111,7 @@ async fn healthy_store_has_no_findings() {
         assert!(out.contains(part), "{part} in {out}");
     }
     let report = store.doctor(&["-o", "json"]).json();
-    assert_eq!(report["checks"].as_array().unwrap().len(), 12, "{report}");
+    assert_eq!(report["checks"].as_array().unwrap().len(), 13, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ const REFUSED: &str = "must be refused";
 const ALL: &[&str] = &[];
 
 /// The validations that fail, by category, and their failure messages.
-const FAILS: [(&str, &[&str], &str); 24] = [
+const FAILS: [(&str, &[&str], &str); 25] = [
     ("management", MANAGEMENT, NO_MANAGEMENT),
     ("deletion", ALL, NO_MANAGEMENT),
     ("prune", ALL, NO_MANAGEMENT),
@@ -18,6 +18,7 @@ const FAILS: [(&str, &[&str], &str); 24] = [
     ("cancellation", &["test_orphan_activity_after_instance_force_deletion"], NO_MANAGEMENT),
     ("kv_store", KV_DELETION_AND_PRUNING, NO_MANAGEMENT),
     ("holds", HOLDS_BY_OPERATORS, NO_MANAGEMENT),
+    ("nodes", ALL, NO_MANAGEMENT),
     ("requeues", REQUEUES, NO_MANAGEMENT),
     ("resets", ALL, NO_MANAGEMENT),
     ("retention", RETENTION, NO_MANAGEMENT),
