@@ -176,6 +176,7 @@ async fn a_body_that_observes_the_request_decides_how_it_ends() {
 async fn child(ctx: OrchestrationContext) -> Result<(), String> {
     let mut undo = Undo::new(&ctx);
     undo.push::<act>("child undone".into());
+    ctx.set_custom_status("waits");
     ctx.schedule_timer(Duration::from_secs(1_000_000)).await;
     Ok(())
 }
@@ -225,6 +226,8 @@ async fn a_child_is_undone_before_its_parent_whatever_crashes() {
         cluster.start(&node(&log)).await;
         let one = parent::start(&cluster.client).id("p").await.unwrap();
         cluster.says("p", "waits").await;
+        // A child that is cancelled before its first turn runs no code, and has nothing to undo.
+        cluster.says("c", "waits").await;
         let began = tokio::time::Instant::now();
         one.cancel("stop").await.unwrap();
         assert_eq!(one.result().await, Err(CallError::Cancelled("stop".into())), "{crash:?}");
