@@ -9,6 +9,7 @@ UNION ALL SELECT 'kv_delta', count(*) FROM kv_delta
 UNION ALL SELECT 'kv_store', count(*) FROM kv_store
 UNION ALL SELECT 'message_keys', count(*) FROM message_keys
 UNION ALL SELECT 'message_texts', count(*) FROM message_texts
+UNION ALL SELECT 'nodes', count(*) FROM nodes
 UNION ALL SELECT 'orchestrator_queue', count(*) FROM orchestrator_queue
 UNION ALL SELECT 'paused_orchestrations', count(*) FROM paused_orchestrations
 UNION ALL SELECT 'sessions', count(*) FROM sessions
