@@ -196,6 +196,11 @@ impl Core {
         self.helpers.spawn(until(self.drained.clone(), self.paced(task)));
     }
 
+    /// Runs a task that ends by itself when the runtime has drained, or when it is aborted.
+    pub(crate) fn spawn_draining(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.helpers.spawn(until(self.aborted.clone(), self.paced(task)));
+    }
+
     /// The task, polled only when the test's pulse allows it.
     #[cfg(feature = "test-hooks")]
     pub(crate) fn paced<F: Future + Send + 'static>(&self, task: F) -> crate::test_hooks::Paced<F::Output> {

@@ -143,8 +143,8 @@ impl Runtime {
         core.spawn_helper(manage_sessions(Arc::clone(core)));
         core.spawn_helper(poll_gauges(Arc::clone(core)));
         if let Some(every) = core.options.node_heartbeat {
-            // The heartbeat ends by itself when the slots have ended: it waits for a beat that is under way.
-            core.helpers.spawn(core.paced(heartbeat::beat(Arc::clone(core), every)));
+            // The heartbeat waits for a beat that is under way, because the removal of the report must not overtake it.
+            core.spawn_draining(heartbeat::beat(Arc::clone(core), every));
         }
         if core.options.on_misfit == OnMisfit::Park {
             core.spawn_helper(release_parked(Arc::clone(core)));
