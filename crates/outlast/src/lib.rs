@@ -110,8 +110,8 @@ pub mod prelude {
     pub use crate::runtime::Runtime;
     pub use crate::{ActivityContext, Client, Either2, OrchestrationContext, RetryPolicy};
     pub use outlast_author::{
-        Asked, Call, CallError, Child, Context, Durable, Failure, Handle, InstanceError, Key, Message, Module,
-        State, Undo, module,
+        Asked, Call, CallError, Child, Context, Durable, Failure, Handle, InstanceError, Key, Message,
+        Module, State, Undo, module,
     };
 }
 

@@ -205,24 +205,29 @@ impl World {
     /// I10: waits until the queues are empty after the last instance has ended.
     async fn wait_for_empty_queues(&mut self) -> Result<Snapshot, String> {
         let shared = Arc::clone(&self.shared);
+        let begun = shared.now_ms();
         let mut give_up_at = None;
         loop {
             let snapshot = check::check_world(&shared, &mut self.recorder).await?;
-            // Activities that are left behind run to their end, sessions end when they were idle, and a message that came before
-            // its instance is delivered after its delay.
-            let now = shared.clock.now_ms();
-            let delays = snapshot.messages.iter().map(|message| message.visible_at.saturating_sub(now));
-            let most_ms = liveness::promise_ms(&shared)
-                + delays.max().unwrap_or(0)
+            // Activities that are left behind run to their end, and sessions end when they were idle.
+            let promise_ms = liveness::promise_ms(&shared);
+            let most_ms = promise_ms
                 + liveness::workers_ms(&shared, &snapshot)
                 + 4 * shared.plan.lease_ms
                 + 2 * liveness::CLEANUP_MS;
-            let give_up_at = *give_up_at.get_or_insert(shared.now_ms() + most_ms);
+            let give_up_at: &mut u64 = give_up_at.get_or_insert(begun + most_ms);
+            // A message with a delay, which a turn may also store while the world ends, is delivered after its delay.
+            let now = shared.clock.now_ms();
+            let delays = snapshot.messages.iter().map(|message| message.visible_at.saturating_sub(now));
+            if let Some(delay) = delays.max().filter(|delay| *delay > 0) {
+                let due = shared.now_ms() + delay + promise_ms;
+                *give_up_at = due.max(*give_up_at).min(begun + MOST_LIVENESS_MS);
+            }
             let leftovers = check::queues::left_over(&shared, &snapshot);
             if leftovers.is_empty() {
                 return Ok(snapshot);
             }
-            if shared.now_ms() >= give_up_at {
+            if shared.now_ms() >= *give_up_at {
                 return Err(format!(
                     "I10: all instances have ended, and the store still holds {}",
                     leftovers.join(", ")
