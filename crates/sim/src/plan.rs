@@ -169,6 +169,8 @@ impl Plan {
             plan.mirror_waits = true;
             plan.stray_times_ms.clear();
             plan.roots.iter_mut().for_each(Root::send_nothing_early);
+            // An old build gives a start back with a delay: the messages behind it have no instance until then.
+            plan.old_builds = false;
         }
         // Streams of their own, so that other seeds keep their worlds.
         let mut operator = Rng::stream(seed, "operator");
