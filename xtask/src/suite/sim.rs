@@ -7,7 +7,7 @@ use super::tally::Said;
 use crate::sim;
 
 /// The seeds in which each known defect must be found.
-const SCORE: &str = "--score 0..200";
+const SCORE: &str = "--score 0..400";
 
 const CALLS: [&str; 5] = [
     // Enough seeds to inject every kind of fault often.
@@ -67,7 +67,7 @@ mod tests {
             (
                 "LeaseNeverEnds    seed    0  I7\nKvReadEmpty  NOT FOUND in 200 seeds\nsim: 1 of 2 defects found, 9\n",
                 1,
-                &["cargo xtask sim --score 0..200 --bug KvReadEmpty"],
+                &["cargo xtask sim --score 0..400 --bug KvReadEmpty"],
             ),
             (
                 "hello polls 9 9 1\nFAILED cargo xtask sim --sweep polls --at 3: I1: gone\nsim: 8 runs passed, 1 failed\n",

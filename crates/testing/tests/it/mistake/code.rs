@@ -14,7 +14,7 @@ async fn store(_ctx: ActivityContext, value: u64) -> Result<u64, String> {
 
 /// The kit reports the first orchestration, and passes the second.
 #[track_caller]
-fn found<Wrong, Right>(wrong: outlast::runtime::Module, right: outlast::runtime::Module) -> String
+fn found<Wrong, Right>(wrong: Module, right: Module) -> String
 where
     Wrong: outlast::author::Orchestration<Input = ()>,
     Right: outlast::author::Orchestration<Input = ()>,
