@@ -148,7 +148,8 @@ impl Trial {
                 }
             }
             TrialTarget::Connections(scope) => {
-                if proxy.disturb(scope, self.disturbance) == 0 {
+                // Workers commit before they listen again, so the trial waits for the first listener.
+                if !phase_run.wait_until(TO_BEGIN, |_| proxy.disturb(scope, self.disturbance) > 0).await {
                     problem = Some("no connection was open".to_string());
                 }
             }
