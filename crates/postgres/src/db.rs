@@ -13,6 +13,7 @@ use futures::TryStreamExt;
 use std::error::Error;
 use std::fmt;
 use std::fmt::Display;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_postgres::row::RowIndex;
@@ -46,6 +47,8 @@ pub(crate) struct Db {
     pub(crate) long_deadline: Duration,
     /// How transactions begin, once it is known which limits the server has in force.
     begin_statements: OnceLock<BeginStatements>,
+    /// Whether sessions begin transactions as lanes do, so that a call may be a transaction of its own.
+    pub(crate) calls_are_transactions: AtomicBool,
     sets_limits: bool,
     has_statement_timeout: bool,
 }
@@ -101,6 +104,7 @@ impl Db {
             deadline: config.deadline,
             long_deadline: config.long_deadline.max(config.deadline),
             begin_statements: OnceLock::new(),
+            calls_are_transactions: AtomicBool::new(true),
             sets_limits: config.session_limits,
             has_statement_timeout,
         })

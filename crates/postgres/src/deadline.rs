@@ -47,6 +47,21 @@ pub(crate) struct BeginStatements {
     pub(crate) lane: String,
     /// The settings alone, for transactions that have begun: removals and migrations.
     pub(crate) long: String,
+    /// Of a call that is a transaction of its own.
+    pub(crate) own: OwnLimits,
+}
+
+/// Limits that a call sets for itself, in milliseconds, because no `BEGIN` sets them. `None`: the server's limit stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OwnLimits {
+    /// For the wait for one lock.
+    pub(crate) lock_ms: Option<i64>,
+    /// For the whole call.
+    pub(crate) statement_ms: Option<i64>,
+}
+
+impl OwnLimits {
+    pub(crate) const NONE: Self = Self { lock_ms: None, statement_ms: None };
 }
 
 /// Whatever the default of the server is: every statement is to see what was committed before it began.
@@ -55,7 +70,7 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 impl BeginStatements {
     /// Without limits.
     pub(crate) fn without_limits() -> Self {
-        Self { lane: BEGIN.to_string(), long: String::new() }
+        Self { lane: BEGIN.to_string(), long: String::new(), own: OwnLimits::NONE }
     }
 
     /// With limits below these deadlines. A shorter one that the server or the role has in force stays; `keeps_statement` leaves
@@ -66,15 +81,16 @@ impl BeginStatements {
         in_force_ms: [u64; 3],
         keeps_statement: bool,
     ) -> Self {
-        let settings = |lock: Duration, idle: Duration, statement: Duration| {
+        let limit = |place: usize, wanted: Duration| {
+            let ms = i64::try_from(wanted.as_millis()).unwrap_or(i64::MAX).clamp(1, i64::from(i32::MAX));
+            let in_force = in_force_ms[place];
+            let is_kept = (in_force > 0 && in_force <= ms.unsigned_abs()) || (place == 2 && keeps_statement);
+            (!is_kept).then_some(ms)
+        };
+        let settings = |wanted: [Duration; 3]| {
             let mut all = String::new();
-            let wanted = [lock, idle, statement];
-            for (place, (name, (limit, in_force))) in
-                NAMES.iter().zip(wanted.into_iter().zip(in_force_ms)).enumerate()
-            {
-                let ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX).clamp(1, i32::MAX as u64);
-                let is_kept = (in_force > 0 && in_force <= ms) || (place == 2 && keeps_statement);
-                if !is_kept {
+            for (place, (name, wanted)) in NAMES.iter().zip(wanted).enumerate() {
+                if let Some(ms) = limit(place, wanted) {
                     let _ = write!(all, "; SET LOCAL {name} = {ms}");
                 }
             }
@@ -82,9 +98,11 @@ impl BeginStatements {
         };
         // A client that is alive never leaves a transaction idle for longer than a round trip, whatever the transaction does.
         let idle = deadline / 2;
-        let lane = settings(deadline / 2, idle, deadline / 4 * 3);
-        let long = settings(long / 2, idle, long / 4 * 3);
-        Self { lane: format!("{BEGIN}{lane}"), long: long.trim_start_matches("; ").to_string() }
+        let (lock, statement) = (deadline / 2, deadline / 4 * 3);
+        let lane = settings([lock, idle, statement]);
+        let long = settings([long / 2, idle, long / 4 * 3]);
+        let own = OwnLimits { lock_ms: limit(0, lock), statement_ms: limit(2, statement) };
+        Self { lane: format!("{BEGIN}{lane}"), long: long.trim_start_matches("; ").to_string(), own }
     }
 }
 
@@ -121,7 +139,9 @@ mod tests {
             "SET LOCAL lock_timeout = 150000; SET LOCAL idle_in_transaction_session_timeout = 5000; \
              SET LOCAL statement_timeout = 225000"
         );
+        assert_eq!(all.own, OwnLimits { lock_ms: Some(5_000), statement_ms: Some(7_500) });
         let shorter = BeginStatements::within(SECONDS(10), SECONDS(300), [1_000, 60_000, 7_500], false);
+        assert_eq!(shorter.own, OwnLimits::NONE);
         assert_eq!(
             shorter.lane,
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL idle_in_transaction_session_timeout = 5000"

@@ -13,7 +13,8 @@ use crate::columns::{
 };
 use crate::connect::{Closer, Connection};
 use crate::contain::contained;
-use crate::db::{self, Param};
+use crate::db::{self, Db, Param};
+use crate::deadline::OwnLimits;
 use crate::failed::{Failed, fail};
 use crate::in_doubt::{LeasesInDoubt, give_back};
 use crate::notify::{Wants, named_in_notification};
@@ -31,6 +32,7 @@ use outlast_provider::Entropy;
 use std::future::pending;
 use std::iter::once;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -202,21 +204,18 @@ impl Attempt {
         shared.fault(Step::Encode, || batch.all_subjects());
         let parameters = Parameters::of(shared, transaction, notifies, secrets)?;
         *closer = Some(client.closer());
-        let mut calls = parameters.calls(&db.statements);
-        let answers =
-            match tokio::time::timeout(db.deadline, exchange(shared, batch, &client, &mut calls, in_doubt))
-                .await
-            {
-                Ok(answers) => answers?,
-                Err(_) => {
-                    db.counters.silent.add(1);
-                    client.closer().close_and_cancel();
-                    db.close_idle();
-                    return Err(PostgresError::Silent { limit: db.deadline });
-                }
-            };
+        let exchange = exchange(shared, &parameters, &client, in_doubt);
+        let answers = match tokio::time::timeout(db.deadline, exchange).await {
+            Ok(answers) => answers?,
+            Err(_) => {
+                db.counters.silent.add(1);
+                client.closer().close_and_cancel();
+                db.close_idle();
+                return Err(PostgresError::Silent { limit: db.deadline });
+            }
+        };
         shared.fault(Step::Receive, || batch.all_subjects());
-        let done = read(answers, &calls, in_doubt)?;
+        let done = read(answers, in_doubt)?;
         db.counters.transactions.add(1);
         *in_doubt = false;
         Ok(done)
@@ -305,9 +304,10 @@ impl<'a> Parameters<'a> {
         let mut calls: Vec<Call<'b>> = Vec::new();
         let mut call = |slot, sql, params| calls.push(Call { slot, sql, params, statement: None });
         let batch = self.batch;
-        if !batch.commits.is_empty() {
-            let commit = if self.is_alone { &sql.commit_alone } else { &sql.commit };
-            call(Slot::Commits, commit, self.commits.params());
+        if self.is_alone {
+            call(Slot::Commits, &sql.commit_alone, self.alone_params(&false, &OwnLimits::NONE));
+        } else if !batch.commits.is_empty() {
+            call(Slot::Commits, &sql.commit, self.commits.params());
         }
         if !self.watched.is_empty() {
             call(Slot::Outcomes, &sql.outcomes, vec![(&self.watched as _, Type::TEXT_ARRAY)]);
@@ -351,6 +351,16 @@ impl<'a> Parameters<'a> {
     }
 }
 
+impl Parameters<'_> {
+    fn alone_params<'b>(&'b self, is_transaction: &'b bool, limits: &'b OwnLimits) -> Vec<Param<'b>> {
+        let mut params = self.commits.params();
+        params.push((is_transaction as _, Type::BOOL));
+        params.push((&limits.lock_ms as _, Type::INT8));
+        params.push((&limits.statement_ms as _, Type::INT8));
+        params
+    }
+}
+
 /// A call of one server function.
 struct Call<'a> {
     slot: Slot,
@@ -361,32 +371,59 @@ struct Call<'a> {
 }
 
 const COMMIT: &str = "COMMIT";
+/// The error of a call that is a transaction of its own, and began with other properties than those of lanes.
+const OTHER_BEGIN: &str = "OL002";
 
-/// Sends `BEGIN`, the calls and `COMMIT`, and then waits for their answers.
+/// Sends the calls of a transaction, and then waits for their answers: a lone commit as a transaction of its own, all others between
+/// `BEGIN` and `COMMIT`.
 async fn exchange(
     shared: &Shared,
-    batch: &Batch,
+    parameters: &Parameters<'_>,
     client: &Connection,
-    calls: &mut [Call<'_>],
     in_doubt: &mut bool,
 ) -> Result<Answers, PostgresError> {
     let db = &shared.db;
-    let begin = &db.begin_statements(client).await?.lane;
+    let begin = db.begin_statements(client).await?;
+    let mut calls = parameters.calls(&db.statements);
+    if parameters.is_alone && calls.len() == 1 && db.calls_are_transactions.load(Ordering::Relaxed) {
+        calls[0].params = parameters.alone_params(&true, &begin.own);
+        prepare(db, client, &mut calls).await?;
+        sending(shared, parameters.batch, in_doubt);
+        // The rows end with the answer to the commit, and not before.
+        let answer = ask(client, &calls[0]).await;
+        if !answer.as_ref().is_err_and(|error| error.code().is_some_and(|code| code.code() == OTHER_BEGIN)) {
+            return Ok(vec![(calls[0].slot, answer)]);
+        }
+        db.calls_are_transactions.store(false, Ordering::Relaxed);
+        *in_doubt = false;
+        calls[0].params = parameters.alone_params(&false, &OwnLimits::NONE);
+    }
+    prepare(db, client, &mut calls).await?;
+    sending(shared, parameters.batch, in_doubt);
+    let client: &Client = client;
+    let sent = calls.iter().map(|call| ask(client, call).boxed());
+    // A call is sent when its future is polled first, and the futures are polled in this order.
+    let all = once(control(client, &begin.lane)).chain(sent).chain(once(control(client, COMMIT)));
+    let slots = calls.iter().map(|call| call.slot);
+    let slots = once(Slot::Begin).chain(slots).chain(once(Slot::Nothing));
+    Ok(slots.zip(join_all(all).await).collect())
+}
+
+/// Prepares the statements of calls, if connections keep statements. Before the transaction: a call that waits for its statement would be
+/// overtaken by the commit. Reads are seldom, and planned for their ids: a plan from when the table was empty would read all of it.
+async fn prepare(db: &Db, client: &Connection, calls: &mut [Call<'_>]) -> Result<(), PostgresError> {
     if db.prepares {
-        // Before the transaction: a call that waits for its statement would be overtaken by the commit.
-        // Reads are seldom, and planned for their ids: a plan from when the table was empty would read all of it.
         for call in calls.iter_mut().filter(|call| !matches!(call.slot, Slot::Texts)) {
             call.statement = Some(client.prepared(call.sql, &call.params).await?);
         }
     }
-    db.counters.round_trips.add(1);
+    Ok(())
+}
+
+fn sending(shared: &Shared, batch: &Batch, in_doubt: &mut bool) {
+    shared.db.counters.round_trips.add(1);
     shared.fault(Step::Send, || batch.all_subjects());
     *in_doubt = true;
-    let client: &Client = client;
-    let sent = calls.iter().map(|call| ask(client, call).boxed());
-    // A call is sent when its future is polled first, and the futures are polled in this order.
-    let all = once(control(client, begin)).chain(sent).chain(once(control(client, COMMIT)));
-    Ok(join_all(all).await)
 }
 
 /// A call that is sent when it is polled first.
@@ -403,11 +440,10 @@ fn control<'a>(client: &'a Client, sql: &'a str) -> Asked<'a> {
     async move { client.batch_execute(sql).await.map(|()| Vec::new()) }.boxed()
 }
 
-/// Reads the answers to `BEGIN`, the calls and `COMMIT`. If one of them is an error of the server, nothing is stored.
-fn read(answers: Answers, calls: &[Call<'_>], in_doubt: &mut bool) -> Result<Done, PostgresError> {
+/// Reads the answers. If one of them is an error of the server, nothing is stored.
+fn read(answers: Answers, in_doubt: &mut bool) -> Result<Done, PostgresError> {
     let mut done = Done::default();
-    let slots = calls.iter().map(|call| call.slot);
-    for (slot, rows) in once(Slot::Begin).chain(slots).chain(once(Slot::Nothing)).zip(answers) {
+    for (slot, rows) in answers {
         let rows = rows.map_err(|error| {
             let Some(code) = error.as_db_error().map(|reported| reported.code().clone()) else {
                 return error.into();

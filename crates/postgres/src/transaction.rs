@@ -57,8 +57,8 @@ pub(crate) fn slots(group: &[ActivityFetch]) -> impl Iterator<Item = usize> + '_
     group.iter().enumerate().flat_map(|(place, fetch)| std::iter::repeat_n(place, fetch.ask.wants()))
 }
 
-/// The rows of each statement of a transaction, or its error.
-pub(crate) type Answers = Vec<Result<Vec<Row>, tokio_postgres::Error>>;
+/// The rows of each statement of a transaction, or its error, and their place in [`Done`].
+pub(crate) type Answers = Vec<(Slot, Result<Vec<Row>, tokio_postgres::Error>)>;
 
 /// The answers of the server's functions.
 #[derive(Default)]

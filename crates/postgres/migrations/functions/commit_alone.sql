@@ -1,8 +1,13 @@
 -- commit_1 for a batch of one member, with scalar statements: the set-based statements of commit_1 would take most of the time of a
 -- lone commit. Both have their body from commit_body.sql, and the store's model test runs every sequence with both. It hands off at most one
 -- activity, and only if the turn schedules no other.
+--
+-- A call that is a transaction of its own (p_is_transaction) saves the server BEGIN and COMMIT, and the client two answers. It sets the
+-- limits of the transaction itself: p_lock_ms for the wait for one lock, p_limit_ms for all of it. A session that begins transactions
+-- with other properties than lanes do refuses the call.
 CREATE FUNCTION {schema}.commit_alone_1(
     {commit_parameters},
+    p_is_transaction boolean, p_lock_ms bigint, p_limit_ms bigint,
     OUT o_member integer, OUT o_answer integer, OUT o_at bigint, OUT o_more boolean, OUT o_id bigint, OUT o_secret bytea,
     OUT o_name text, OUT o_version text
 ) LANGUAGE plpgsql VOLATILE
@@ -26,6 +31,20 @@ DECLARE
     v_count     integer;
     v_aside     text[];
     v_covers    bigint[];
+    v_begins    boolean;
+    v_set       text;
 BEGIN
+    IF p_is_transaction THEN
+        IF current_setting('transaction_isolation') <> 'read committed' OR current_setting('transaction_read_only') = 'on' THEN
+            RAISE EXCEPTION 'transactions of this session begin as % and read only is %',
+                current_setting('transaction_isolation'), current_setting('transaction_read_only') USING ERRCODE = 'OL002';
+        END IF;
+        IF p_lock_ms IS NOT NULL THEN
+            v_set := set_config('lock_timeout', p_lock_ms::text, true);
+        END IF;
+    END IF;
     {commit_alone}
+    IF clock_timestamp() > statement_timestamp() + p_limit_ms * interval '1 millisecond' THEN
+        RAISE EXCEPTION 'the commit took longer than % ms', p_limit_ms USING ERRCODE = 'query_canceled';
+    END IF;
 END $$;

@@ -21,7 +21,7 @@ END IF;
 -- Turns that were run ahead are stored if the instance has no lease and no visible message. The row lock keeps fetches of the
 -- instance out, which lock the same row after they have taken their lease: the statements below see that lease.
 IF {batch}{KIND_AHEAD} = ANY (p_kind) OR {KIND_FUSED} = ANY (p_kind){end}{alone}v_passed AND v_kind = {KIND_AHEAD} OR v_kind = {KIND_FUSED}{end} THEN
-    PERFORM 1 FROM {schema}.executions AS e
+    {batch}PERFORM 1{end}{alone}SELECT e.status = 'Running' AND e.last_event_id = {m.after} INTO v_turn{end} FROM {schema}.executions AS e
     {join m}
     WHERE e.instance_id {= m.instance} AND e.execution_id = {m.execution}
     {batch}AND ({m.kind} = {KIND_AHEAD} AND {passed m} OR {m.kind} = {KIND_FUSED}) ORDER BY {m.instance} COLLATE "C"{end} FOR UPDATE OF e;
@@ -37,7 +37,7 @@ IF {batch}{KIND_AHEAD} = ANY (p_kind) OR {KIND_FUSED} = ANY (p_kind){end}{alone}
         FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_passed[v_one] := true; END LOOP{end};
     END IF;
     {batch}SELECT array_agg(u.member) INTO v_members FROM (
-    SELECT DISTINCT ON ({m.instance}) m.member {from m} WHERE {m.kind} IN ({KIND_AHEAD}, {KIND_FUSED}) AND {passed m} AND{end}{alone}v_turn := v_passed AND{end}
+    SELECT DISTINCT ON ({m.instance}) m.member {from m} WHERE {m.kind} IN ({KIND_AHEAD}, {KIND_FUSED}) AND {passed m} AND
         {m.ran_at} BETWEEN v_now - 60000 AND v_now
         AND EXISTS (SELECT 1 FROM {schema}.instances AS i
                     WHERE i.instance_id = {m.instance} AND i.current_execution_id = {m.execution} OFFSET 0)
@@ -47,8 +47,17 @@ IF {batch}{KIND_AHEAD} = ANY (p_kind) OR {KIND_FUSED} = ANY (p_kind){end}{alone}
         AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = {m.instance} OFFSET 0)
         AND NOT EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
                         WHERE q.instance_id = {m.instance} AND q.visible_at <= v_now OFFSET 0)
-    {batch}ORDER BY {m.instance}, m.member) AS u;
-    FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_turn[v_one] := true; END LOOP{end};
+    ORDER BY {m.instance}, m.member) AS u;
+    FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_turn[v_one] := true; END LOOP;{end}
+    {alone}v_turn := coalesce(v_turn AND v_passed AND {m.ran_at} BETWEEN v_now - 60000 AND v_now, false);
+    IF v_turn THEN
+        SELECT i.orchestration_name, coalesce(i.orchestration_version, 'unknown') INTO o_name, o_version FROM {schema}.instances AS i
+        WHERE i.instance_id = v_instance AND i.current_execution_id = v_execution
+            AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = v_instance OFFSET 0)
+            AND NOT EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
+                            WHERE q.instance_id = v_instance AND q.visible_at <= v_now OFFSET 0);
+        v_turn := FOUND;
+    END IF;{end}
     -- Each activity of fused outcomes is fenced by its row. A lease that has ended since it was seen above is a conflict: the outcomes are
     -- sent again, and refused.
     IF {alone}v_turn AND {end}cardinality(f_member) > 0 THEN
@@ -159,12 +168,21 @@ IF {batch}cardinality(array_positions(v_passed, true)) > v_wanted{end}{alone}v_p
     WHERE {m.completion} IS NOT NULL{batch} AND {m.kind} <> {KIND_TURN} AND {passed m} AND NOT {turn m} ORDER BY m.member{end};
 END IF;
 
--- Messages that came meanwhile count.
+-- Messages that came meanwhile count. A turn ahead has seen that there are none after it has locked its execution; since then every
+-- fetch sees them, because the turn has no lease.
 v_seen := greatest(v_now, {schema}.now_ms());
-{batch}RETURN QUERY SELECT m.member,{end}{alone}SELECT 1,{end}
+{batch}RETURN QUERY SELECT m.member,
     CASE WHEN NOT {passed m} OR {m.kind} = {KIND_FUSED} AND NOT {turn m} THEN {COMMIT_REFUSED}
          WHEN {m.kind} IN ({KIND_AHEAD}, {KIND_START}) AND NOT {turn m} THEN {COMMIT_QUEUED} ELSE {COMMIT_DONE} END, v_now,
     {m.kind} <> {KIND_ACTIVITY} AND EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
-                                            WHERE q.instance_id = {m.instance} AND q.visible_at <= v_seen OFFSET 0)
-{batch}, NULL::bigint, NULL::bytea, NULL::text, NULL::text{end}{alone}INTO o_member, o_answer, o_at, o_more{end}
-{from m};
+                                            WHERE q.instance_id = {m.instance} AND q.visible_at <= v_seen OFFSET 0),
+    NULL::bigint, NULL::bytea, NULL::text, NULL::text
+{from m};{end}
+{alone}o_member := 1;
+o_answer := CASE WHEN NOT v_passed OR v_kind = {KIND_FUSED} AND NOT v_turn THEN {COMMIT_REFUSED}
+                 WHEN v_kind IN ({KIND_AHEAD}, {KIND_START}) AND NOT v_turn THEN {COMMIT_QUEUED} ELSE {COMMIT_DONE} END;
+o_at := v_now;
+o_more := false;
+IF v_kind <> {KIND_ACTIVITY} AND NOT (v_turn AND v_kind IN ({KIND_AHEAD}, {KIND_FUSED})) THEN
+    o_more := EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = v_instance AND q.visible_at <= v_seen);
+END IF;{end}

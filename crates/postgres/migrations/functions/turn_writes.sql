@@ -21,7 +21,9 @@ IF true = ANY (p_raises) THEN
     END IF;
 END IF;
 -- Executions that are there, and those that begin. A tool may have appended events to one that is not there yet.
-{batch}WITH changed AS ({end}
+-- No execution is there before the start of its instance.
+{batch}WITH changed AS ({end}{alone}v_begins := v_kind = {KIND_START};
+IF NOT v_begins THEN{end}
 UPDATE {schema}.executions AS e
 SET status = coalesce({m.status}, e.status),
     output = CASE WHEN {m.status} IS NULL THEN e.output ELSE {m.output} END,
@@ -35,7 +37,9 @@ SET status = coalesce({m.status}, e.status),
 WHERE {writes m} AND e.instance_id {= m.instance} AND e.execution_id = {m.execution}
 {batch}RETURNING m.member)
 SELECT coalesce(array_agg(c.member), '{}') INTO v_members FROM changed AS c{end};
-IF {batch}cardinality(v_members) < v_wanted{end}{alone}NOT FOUND{end} THEN
+{alone}v_begins := NOT FOUND;
+END IF;{end}
+IF {batch}cardinality(v_members) < v_wanted{end}{alone}v_begins{end} THEN
     INSERT INTO {schema}.executions
         (instance_id, execution_id, status, output, started_at, completed_at, updated_at, last_event_id, terminal_event_id,
          pinned_version, pinned_key)
@@ -98,7 +102,13 @@ IF cardinality(a_member) > 0 THEN
         VALUES (a_item[1], v_now, a_instance[1], a_execution[1], a_activity[1], a_session[1], a_tag[1], a_secret[1],
                 CASE WHEN a_secret[1] IS NOT NULL THEN {schema}.now_ms() + a_lock_ms[1] END, (a_secret[1] IS NOT NULL)::integer)
         RETURNING id, lock_token INTO o_id, o_secret;
-        IF o_secret IS NOT NULL THEN
+        IF o_secret IS NULL THEN
+            o_name := NULL;
+            o_version := NULL;
+        ELSIF v_name IS NOT NULL AND v_version IS NOT NULL THEN
+            o_name := v_name;
+            o_version := v_version;
+        ELSIF o_name IS NULL THEN
             SELECT i.orchestration_name, coalesce(i.orchestration_version, 'unknown') INTO o_name, o_version
             FROM {schema}.instances AS i WHERE i.instance_id = a_instance[1];
         END IF;

@@ -163,7 +163,7 @@ async fn pump(
         if is_up {
             let holds = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
             pipe.listens.fetch_or(holds(b"LISTEN "), Ordering::SeqCst);
-            pipe.transacts.fetch_or(holds(b"BEGIN ISOLATION"), Ordering::SeqCst);
+            pipe.transacts.fetch_or(holds(b"BEGIN ISOLATION") || holds(b"commit_alone_1"), Ordering::SeqCst);
         }
         let written = match now {
             _ if has_swallowed => Ok(()),

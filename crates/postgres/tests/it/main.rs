@@ -2,6 +2,7 @@
 // A test fails by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod alone;
 mod cold;
 mod eager;
 mod factory;
