@@ -51,7 +51,40 @@ pub use instance_error::InstanceError;
 pub use key::Key;
 pub use message::{Asked, Lane, Message, Next, NextRequest, Request, Within};
 pub use outlast_engine::layer::Cancelled;
-pub use outlast_macros::{Failure, Message, activity, deterministic, orchestration};
+/// The attribute of activities.
+///
+/// ```
+/// # use outlast::prelude::*;
+/// # #[derive(Clone)]
+/// # struct Gateway;
+/// # impl Gateway {
+/// #     async fn charge(&self, _key: &str, _cents: u64) -> Result<String, String> { Ok("receipt".into()) }
+/// # }
+/// #[outlast::activity(retry = 5, timeout = "30s")]
+/// async fn charge(ctx: ActivityContext, State(gateway): State<Gateway>, cents: u64) -> Result<String, String> {
+///     gateway.charge(&ctx.idempotency_key(), cents).await
+/// }
+/// # fn main() {}
+/// ```
+pub use outlast_macros::activity;
+/// The attribute of orchestrations.
+///
+/// ```
+/// # use outlast::prelude::*;
+/// # #[derive(serde::Serialize, serde::Deserialize, outlast::Message)]
+/// # struct Approval { yes: bool }
+/// # #[outlast::activity]
+/// # async fn charge(_ctx: ActivityContext, _cents: u64) -> Result<String, String> { Ok("receipt".into()) }
+/// #[outlast::orchestration(accepts(Approval))]
+/// async fn fulfil(ctx: OrchestrationContext, cents: u64) -> outlast::Result<Option<String>> {
+///     let receipt = charge::call(&ctx, cents).await?;
+///     let approval: Approval = ctx.next().await?;
+///     Ok(approval.yes.then_some(receipt))
+/// }
+/// # fn main() {}
+/// ```
+pub use outlast_macros::orchestration;
+pub use outlast_macros::{Failure, Message, deterministic};
 pub use outlast_runtime::{Module, Need, State, States};
 pub use payload::Payload;
 pub use register::Register;

@@ -25,23 +25,7 @@ use proc_macro::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, Error, ItemFn, parse_macro_input};
 
-/// Makes an `async fn` an activity.
-///
-/// ```
-/// # use outlast::prelude::*;
-/// # #[derive(Clone)]
-/// # struct Gateway;
-/// # impl Gateway {
-/// #     async fn charge(&self, _key: &str, _cents: u64) -> Result<String, String> { Ok("receipt".into()) }
-/// # }
-/// #[outlast::activity(retry = 5, timeout = "30s")]
-/// async fn charge(ctx: ActivityContext, State(gateway): State<Gateway>, cents: u64) -> Result<String, String> {
-///     gateway.charge(&ctx.idempotency_key(), cents).await
-/// }
-/// # fn main() {}
-/// ```
-///
-/// Orchestrations call it with `charge::call(&ctx, order).await`. The first parameter is the `ActivityContext`; then parameters of the
+/// Makes an `async fn` an activity. Orchestrations call it with `charge::call(&ctx, order).await`. The first parameter is the `ActivityContext`; then parameters of the
 /// type `State<..>`, which the runtime fills in; then the input. One input travels as it is, several travel as an object by name.
 /// `mail::input(..)` makes the value of several inputs, for `Undo::push` and tests.
 ///
@@ -61,24 +45,7 @@ pub fn activity(arguments: TokenStream, item: TokenStream) -> TokenStream {
     define(Kind::Activity, arguments, item)
 }
 
-/// Makes an `async fn` an orchestration.
-///
-/// ```
-/// # use outlast::prelude::*;
-/// # #[derive(serde::Serialize, serde::Deserialize, outlast::Message)]
-/// # struct Approval { yes: bool }
-/// # #[outlast::activity]
-/// # async fn charge(_ctx: ActivityContext, _cents: u64) -> Result<String, String> { Ok("receipt".into()) }
-/// #[outlast::orchestration(accepts(Approval))]
-/// async fn fulfil(ctx: OrchestrationContext, cents: u64) -> outlast::Result<Option<String>> {
-///     let receipt = charge::call(&ctx, cents).await?;
-///     let approval: Approval = ctx.next().await?;
-///     Ok(approval.yes.then_some(receipt))
-/// }
-/// # fn main() {}
-/// ```
-///
-/// Clients start it with `fulfil::start(&client, order).id("o-1").await`, and orchestrations run it with `fulfil::child(&ctx, order)`.
+/// Makes an `async fn` an orchestration. Clients start it with `fulfil::start(&client, order).id("o-1").await`, and orchestrations run it with `fulfil::child(&ctx, order)`.
 /// The body must make the same calls when it is run again. The attribute therefore refuses clocks, random numbers, sleeping, tasks and
 /// files that are written in the body.
 ///

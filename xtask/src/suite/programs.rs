@@ -58,7 +58,8 @@ pub(super) fn chaos() -> Result<Program, String> {
 }
 
 fn build_chaos() -> Result<Program, String> {
-    let built = build(&["build", "-p", "outlast-chaos", "-p", features::MACRO_FEATURES])?;
+    let with = ["-p", features::MACRO_FEATURES, "-p", features::DEPENDENCY_FEATURES];
+    let built = build(&[&["build", "-p", "outlast-chaos"], &with[..]].concat())?;
     let found = built.into_iter().find(|program| program.name == "outlast-chaos");
     let mut program = found.ok_or("the workspace has no program `outlast-chaos`")?;
     let folder = process::target().join("chaos");
