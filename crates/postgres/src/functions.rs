@@ -266,6 +266,8 @@ columns!(
         SECRET = "o_secret",
         NAME = "o_name",
         VERSION = "o_version",
+        CUSTOM_STATUS = "o_custom_status",
+        CUSTOM_STATUS_VERSION = "o_custom_version",
     }
 );
 

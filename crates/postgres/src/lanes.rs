@@ -269,9 +269,10 @@ impl<'a> Parameters<'a> {
         let activity_polls = polls.activities.groups.iter().zip(&secrets.activities);
         let leases_one = hand_offs.activities.hand_offs.is_empty() || batch.scheduled().count() == 1;
         let ended = batch.ends();
+        let is_alone = batch.commits.len() == 1 && leases_one && !shared.config.batches_only;
         Ok(Self {
             batch,
-            is_alone: batch.commits.len() == 1 && leases_one && !shared.config.batches_only,
+            is_alone,
             commits: CommitColumns::of(&batch.commits, &hand_offs.activities)?,
             messages: MessageColumns::of(&batch.messages, &hand_offs.turns),
             activities: ActivityColumns::of(&batch.activities)?,
@@ -288,7 +289,8 @@ impl<'a> Parameters<'a> {
                     ActivityAskColumns::of(&group[0].ask, &slots, secrets, *asks_next_due)
                 })
                 .collect(),
-            watched: match shared.watches.is_watched() {
+            // The answer of a lone commit has them.
+            watched: match shared.watches.is_watched() && !is_alone {
                 true => ended.iter().map(|instance| owned(instance)).collect(),
                 false => Vec::new(),
             },

@@ -7,7 +7,7 @@ use crate::shared::Shared;
 use crate::steps::Step;
 use crate::text::owned;
 use outlast_provider::InstanceOutcome;
-use outlast_provider_kit::rows;
+use outlast_provider_kit::{CommitPlan, rows};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, Semaphore};
@@ -113,4 +113,20 @@ pub(crate) fn read(rows: &[Row]) -> Result<HashMap<String, InstanceOutcome>> {
         Ok((text(row, INSTANCE)?, outcome))
     };
     rows.iter().map(outcome).collect()
+}
+
+/// The outcome of an instance that a turn ended, with the custom status that the store has.
+pub(crate) fn of_plan(
+    plan: &CommitPlan,
+    (custom_status, custom_status_version): (Option<String>, u64),
+) -> InstanceOutcome {
+    let terminal = plan.history.iter().find(|row| Some(row.event_id) == plan.terminal_event_id);
+    InstanceOutcome {
+        execution_id: plan.execution_id,
+        status: plan.metadata.status.clone().unwrap_or_default(),
+        output: plan.metadata.output.clone(),
+        failure: terminal.and_then(|row| rows::failure(&row.event_data)),
+        custom_status,
+        custom_status_version,
+    }
 }

@@ -74,26 +74,27 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
         visible_in_ms = visible_in_ms.filter(|_| !batch.abandons.is_empty());
     }
     let answers = by_member(&done.commits, batch.commits.len(), functions::commit::MEMBER, |row| {
-        Some((cell::<i32>(row, functions::commit::ANSWER).ok()?, unsigned(row, functions::commit::AT).ok()?))
+        let answer = cell::<i32>(row, functions::commit::ANSWER).ok()?;
+        Some((answer, unsigned(row, functions::commit::AT).ok()?, custom_status(row)))
     });
     // If they cannot be read, the watchers of these instances read them again.
     let outcomes = outcomes::read(&done.outcomes).unwrap_or_default();
     for (commit, answer) in batch.commits.into_iter().zip(answers) {
         match answer {
-            Some((functions::COMMIT_DONE, at_ms)) => {
-                tell_watches(shared, &commit, &outcomes);
+            Some((functions::COMMIT_DONE, at_ms, custom_status)) => {
+                tell_watches(shared, &commit, custom_status, &outcomes);
                 let is_turn = commit.plan.is_some();
                 commit.reply.send(Ok(match is_turn {
                     true => Committed::WithTurn { at_ms },
                     false => Committed::Queued,
                 }));
             }
-            Some((functions::COMMIT_QUEUED, _)) => commit.reply.send(Ok(Committed::Queued)),
+            Some((functions::COMMIT_QUEUED, ..)) => commit.reply.send(Ok(Committed::Queued)),
             // An earlier attempt may have been stored.
-            Some((functions::COMMIT_REFUSED, _)) if commit.attempts.in_doubt.is_some() => {
+            Some((functions::COMMIT_REFUSED, ..)) if commit.attempts.in_doubt.is_some() => {
                 reply_if_already_stored(shared, commit)
             }
-            Some((functions::COMMIT_REFUSED, _)) => reply_refused(commit),
+            Some((functions::COMMIT_REFUSED, ..)) => reply_refused(commit),
             Some(_) | None => commit.reply.send(Err(&unexpected)),
         }
     }
@@ -168,12 +169,28 @@ fn by_member<T>(
     answers
 }
 
+/// A custom status and its version.
+type CustomStatus = (Option<String>, u64);
+
+/// The custom status of an instance whose turn ended it, from the answer of a lone commit.
+fn custom_status(row: &Row) -> Option<CustomStatus> {
+    use functions::commit::{CUSTOM_STATUS, CUSTOM_STATUS_VERSION};
+    let version = cell::<Option<i64>>(row, CUSTOM_STATUS_VERSION).ok()??;
+    Some((text_option(row, CUSTOM_STATUS).ok()?, u64::try_from(version).ok()?))
+}
+
 /// Tells watches of a committed turn.
-fn tell_watches(shared: &Shared, commit: &Commit, outcomes: &HashMap<String, InstanceOutcome>) {
+fn tell_watches(
+    shared: &Shared,
+    commit: &Commit,
+    custom_status: Option<CustomStatus>,
+    outcomes: &HashMap<String, InstanceOutcome>,
+) {
     let Some(plan) = commit.plan.as_ref().filter(|_| shared.watches.is_watched()) else { return };
     let (instance, ended) = (instance_of(commit), CommitPlan::ends_instance(plan));
-    match outcomes.get(instance).filter(|_| ended) {
-        Some(outcome) => shared.watches.ended_with(instance, outcome),
+    let of_plan = || Some(outcomes::of_plan(plan, custom_status?));
+    match outcomes.get(instance).cloned().or_else(of_plan).filter(|_| ended) {
+        Some(outcome) => shared.watches.ended_with(instance, &outcome),
         None => shared.watches.committed(instance, ended),
     }
 }

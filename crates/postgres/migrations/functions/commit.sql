@@ -12,7 +12,8 @@
 CREATE FUNCTION {schema}.commit_1(
     {commit_parameters}
 ) RETURNS TABLE (
-    o_member integer, o_answer integer, o_at bigint, o_more boolean, o_id bigint, o_secret bytea, o_name text, o_version text
+    o_member integer, o_answer integer, o_at bigint, o_more boolean, o_id bigint, o_secret bytea, o_name text, o_version text,
+    o_custom_status text, o_custom_version bigint
 ) LANGUAGE plpgsql VOLATILE
 {index_lookups_only}
 AS $$

@@ -1,6 +1,7 @@
 -- commit_1 for a batch of one member, with scalar statements: the set-based statements of commit_1 would take most of the time of a
 -- lone commit. Both have their body from commit_body.sql, and the store's model test runs every sequence with both. It hands off at most one
--- activity, and only if the turn schedules no other.
+-- activity, and only if the turn schedules no other. With a turn that ends its execution it answers the custom status, so that watches of
+-- the instance need not read it.
 --
 -- A call that is a transaction of its own (p_is_transaction) saves the server BEGIN and COMMIT, and the client two answers. It sets the
 -- limits of the transaction itself: p_lock_ms for the wait for one lock, p_limit_ms for all of it. A session that begins transactions
@@ -9,7 +10,7 @@ CREATE FUNCTION {schema}.commit_alone_1(
     {commit_parameters},
     p_is_transaction boolean, p_lock_ms bigint, p_limit_ms bigint,
     OUT o_member integer, OUT o_answer integer, OUT o_at bigint, OUT o_more boolean, OUT o_id bigint, OUT o_secret bytea,
-    OUT o_name text, OUT o_version text
+    OUT o_name text, OUT o_version text, OUT o_custom_status text, OUT o_custom_version bigint
 ) LANGUAGE plpgsql VOLATILE
 {index_lookups_only}
 AS $$

@@ -176,7 +176,7 @@ v_seen := greatest(v_now, {schema}.now_ms());
          WHEN {m.kind} IN ({KIND_AHEAD}, {KIND_START}) AND NOT {turn m} THEN {COMMIT_QUEUED} ELSE {COMMIT_DONE} END, v_now,
     {m.kind} <> {KIND_ACTIVITY} AND EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
                                             WHERE q.instance_id = {m.instance} AND q.visible_at <= v_seen OFFSET 0),
-    NULL::bigint, NULL::bytea, NULL::text, NULL::text
+    NULL::bigint, NULL::bytea, NULL::text, NULL::text, NULL::text, NULL::bigint
 {from m};{end}
 {alone}o_member := 1;
 o_answer := CASE WHEN NOT v_passed OR v_kind = {KIND_FUSED} AND NOT v_turn THEN {COMMIT_REFUSED}
@@ -185,4 +185,8 @@ o_at := v_now;
 o_more := false;
 IF v_kind <> {KIND_ACTIVITY} AND NOT (v_turn AND v_kind IN ({KIND_AHEAD}, {KIND_FUSED})) THEN
     o_more := EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = v_instance AND q.visible_at <= v_seen);
+END IF;
+IF v_turn AND v_ended THEN
+    SELECT i.custom_status, i.custom_status_version INTO o_custom_status, o_custom_version
+    FROM {schema}.instances AS i WHERE i.instance_id = v_instance;
 END IF;{end}

@@ -132,7 +132,7 @@ IF cardinality(a_member) > 0 THEN
         RETURNING worker_queue.id, worker_queue.lock_token, worker_queue.instance_id
     )
     SELECT NULL::integer, NULL::integer, v_now, false, s.id, s.lock_token,
-           i.orchestration_name, coalesce(i.orchestration_version, 'unknown')
+           i.orchestration_name, coalesce(i.orchestration_version, 'unknown'), NULL::text, NULL::bigint
     FROM stored AS s
     LEFT JOIN LATERAL (SELECT i.orchestration_name, i.orchestration_version FROM {schema}.instances AS i
                        WHERE i.instance_id = s.instance_id LIMIT 1) AS i ON true
