@@ -3,8 +3,6 @@
 
 mod bench;
 mod chaos;
-mod licenses;
-mod metadata;
 mod pages;
 mod postgres;
 mod sim;
@@ -16,6 +14,7 @@ use std::fmt::Display;
 use std::process::{Command, ExitCode};
 
 use clap::{CommandFactory as _, Parser};
+use outlast_packages as metadata;
 use outlast_toolkit::process;
 
 use crate::pages::figures::Scoreboard;
@@ -31,8 +30,27 @@ enum Cli {
     Tidy,
     /// Writes the parts of pages that are copied from source files; `cargo xtask tidy` reports outdated parts
     Pages,
-    /// Writes the licences that `outlast licenses` prints; a test of xtask reports an outdated file
-    Licenses,
+    /// Writes the licences that `outlast licenses` prints; a test reports an outdated file
+    #[command(disable_help_flag = true)]
+    Licenses(PassedOn),
+    /// Lists the packages for the registry in their order; `--dry-run` packs and compiles them
+    #[command(disable_help_flag = true)]
+    Publish(PassedOn),
+    /// Compiles the published packages with the oldest dependencies that their manifests allow
+    #[command(disable_help_flag = true)]
+    MinimalVersions(PassedOn),
+    /// Compares the public API with a release
+    #[command(disable_help_flag = true)]
+    Semver(PassedOn),
+    /// Builds the API documentation as docs.rs does; warnings are errors
+    #[command(disable_help_flag = true)]
+    DocsRs(PassedOn),
+    /// Builds archives of the command with their checksums
+    #[command(disable_help_flag = true)]
+    Dist(PassedOn),
+    /// Builds the pages as a book, and checks its links
+    #[command(disable_help_flag = true)]
+    Book(PassedOn),
     /// Writes a new crate for a store
     #[command(disable_help_flag = true)]
     NewProvider(PassedOn),
@@ -80,7 +98,13 @@ impl Cli {
             Self::Test(args) => test::run(&args),
             Self::Tidy => tidy::run(),
             Self::Pages => pages::run(),
-            Self::Licenses => licenses::run(),
+            Self::Licenses(PassedOn { args }) => release("licenses", &args),
+            Self::Publish(PassedOn { args }) => release("publish", &args),
+            Self::MinimalVersions(PassedOn { args }) => release("minimal-versions", &args),
+            Self::Semver(PassedOn { args }) => release("semver", &args),
+            Self::DocsRs(PassedOn { args }) => release("docs-rs", &args),
+            Self::Dist(PassedOn { args }) => release("dist", &args),
+            Self::Book(PassedOn { args }) => release("book", &args),
             Self::NewProvider(PassedOn { args }) => run_tool("outlast-new-provider", &args),
             Self::Sim(PassedOn { args }) => process::run(&mut sim::command(&args)),
             Self::Mutants(PassedOn { args }) => run_tool("outlast-mutants", &args),
@@ -104,6 +128,11 @@ fn listed<N: Display, A: Display>(title: &str, rows: impl IntoIterator<Item = (N
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let rows = rows.iter().map(|(name, about)| format!("  {name:<width$} {about}\n"));
     format!("{title}:\n{}", rows.collect::<String>())
+}
+
+/// Runs a command of `tools/release`.
+fn release(command: &str, args: &[String]) -> Result<ExitCode, String> {
+    run_tool("outlast-release", &[&[command.to_string()], args].concat())
 }
 
 /// Builds and runs a program of `tools/`.

@@ -65,7 +65,7 @@
 //! # Coming from `duroxide`
 //!
 //! Outlast keeps the paths, types and JSON shapes of `duroxide` 0.1.32. A program for that crate needs one changed line in its
-//! manifest: `duroxide = { package = "outlast", version = "0.1" }`. [`Event::duroxide_version`] and similar fields hold the version of
+//! manifest: `duroxide = { package = "outlast", version = "0.2" }`. [`Event::duroxide_version`] and similar fields hold the version of
 //! that contract, [`current_build_version`], not the version of this package.
 
 pub use outlast_engine::{DurableFuture, Either2, Either3, OrchestrationContext};

@@ -11,27 +11,13 @@ pub(super) struct Tool {
 
 const ASK_FOR_NIGHTLY: &str =
     "the nightly toolchain is needed: `rustup toolchain install nightly --profile minimal`";
-const ASK_FOR_TOOL: &str =
-    "cargo-fuzz is needed and could not be installed: `cargo install cargo-fuzz --locked`";
 
 impl Tool {
     pub(super) fn find_or_install() -> Result<Self, String> {
         if !installed::succeeds("rustup", &["run", "nightly", "rustc", "--version"]) {
             return Err(ASK_FOR_NIGHTLY.to_string());
         }
-        let ours = process::root().join("target/tools");
-        let program = ours.join("bin/cargo-fuzz");
-        for found in [PathBuf::from("cargo-fuzz"), program.clone()] {
-            if installed::succeeds(&found.to_string_lossy(), &["--version"]) {
-                return Ok(Self { program: found });
-            }
-        }
-        let root = ours.display().to_string();
-        let install = process::cargo(&["install", "cargo-fuzz", "--locked", "--root", &root]);
-        match process::stream(install, |_| {}) {
-            Ok(status) if status.success() => Ok(Self { program }),
-            _ => Err(ASK_FOR_TOOL.to_string()),
-        }
+        Ok(Self { program: installed::cargo_tool("cargo-fuzz", "^0.13")? })
     }
 
     /// `cargo-fuzz ACTION` with the nightly toolchain. It uses no sanitizer: the code has no `unsafe`, and SQLite itself is

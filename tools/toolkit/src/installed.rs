@@ -1,5 +1,6 @@
 //! Programs of the system that a command needs.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::process;
@@ -53,6 +54,24 @@ fn find_or_install_with<T>(
     })
 }
 
+/// The program of a package of the registry: from PATH, from an earlier call, or installed below `target/tools`.
+pub fn cargo_tool(name: &str, version: &str) -> Result<PathBuf, String> {
+    let folder = process::target().join("tools");
+    let ours = folder.join("bin").join(name);
+    let works = |program: &PathBuf| succeeds(&program.to_string_lossy(), &["--version"]);
+    if let Some(found) = [PathBuf::from(name), ours.clone()].into_iter().find(works) {
+        return Ok(found);
+    }
+    let mut install = process::cargo(&["install", name, "--locked", "--version", version, "--root"]);
+    install.arg(folder);
+    match process::stream(install, |_| {}) {
+        Ok(status) if status.success() => Ok(ours),
+        _ => Err(format!(
+            "{name} is needed and could not be installed: `cargo install {name} --locked --version {version}`"
+        )),
+    }
+}
+
 /// Whether a program exists and exits with 0.
 pub fn succeeds(program: &str, args: &[&str]) -> bool {
     process::succeeds(Command::new(program).args(args))
@@ -61,6 +80,11 @@ pub fn succeeds(program: &str, args: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_in_the_path_is_not_installed_from_the_registry() {
+        assert_eq!(cargo_tool("git", "^0"), Ok(PathBuf::from("git")));
+    }
 
     #[test]
     fn a_program_that_exists_is_not_installed() {

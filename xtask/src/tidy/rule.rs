@@ -8,6 +8,7 @@ pub(super) mod links;
 pub(super) mod lints;
 pub(super) mod one_call;
 pub(super) mod pages;
+pub(super) mod publish;
 pub(super) mod refused;
 pub(super) mod root;
 pub(super) mod skills;

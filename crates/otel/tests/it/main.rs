@@ -6,6 +6,7 @@ mod collector;
 mod context;
 mod crash;
 mod drops;
+mod page;
 mod program;
 mod shape;
 mod tree;

@@ -11,6 +11,7 @@ mod leasing_ahead;
 mod messages;
 mod needs_postgres;
 mod observability;
+mod pages;
 mod pausing;
 mod processes;
 mod readme;

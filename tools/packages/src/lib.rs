@@ -1,11 +1,14 @@
-//! The packages of this workspace, from `cargo metadata`.
+//! The packages of this workspace and their dependencies, from `cargo metadata`.
 
-pub(crate) use cargo_metadata::{Dependency, Package};
+pub mod deny;
+pub mod publish;
+
+pub use cargo_metadata::{Dependency, Package};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 use outlast_toolkit::process;
 
 /// Loads the packages of the workspace, sorted by name.
-pub(crate) fn load() -> Result<Vec<Package>, String> {
+pub fn load() -> Result<Vec<Package>, String> {
     let mut command = MetadataCommand::new();
     command.manifest_path(process::root().join("Cargo.toml")).no_deps();
     let metadata = command.exec().map_err(|error| format!("`cargo metadata` failed: {error}"))?;
@@ -15,31 +18,37 @@ pub(crate) fn load() -> Result<Vec<Package>, String> {
 }
 
 /// The path of the manifest, relative to the root, with `/` between the parts.
-pub(crate) fn manifest(package: &Package) -> String {
+pub fn manifest(package: &Package) -> String {
     let path = &package.manifest_path;
     path.strip_prefix(process::root()).unwrap_or(path).as_str().replace('\\', "/")
 }
 
 /// The name of the package's folder.
-pub(crate) fn folder(package: &Package) -> &str {
+pub fn folder(package: &Package) -> &str {
     package.manifest_path.parent().and_then(|folder| folder.file_name()).unwrap_or_default()
 }
 
 /// The dependencies of the package that are not for tests, examples and benchmarks only.
-pub(crate) fn shipped(package: &Package) -> impl Iterator<Item = &Dependency> {
+pub fn shipped(package: &Package) -> impl Iterator<Item = &Dependency> {
     package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development)
 }
 
-/// The package in `crates/FOLDER`. A dependency is its name and the words `dev`, `optional` and names of features.
-#[cfg(test)]
-pub(crate) fn sample(folder: &str, dependencies: &[&str]) -> Package {
+/// The package in `crates/FOLDER`, for tests. A dependency is its name and the words `dev`, `optional`, a version such as `^1` and names of
+/// features.
+///
+/// # Panics
+///
+/// If a line of a dependency is empty.
+#[allow(clippy::unwrap_used, reason = "tests call it")]
+pub fn sample(folder: &str, dependencies: &[&str]) -> Package {
     use serde_json::json;
     let dependency = |line: &&str| {
         let mut words: Vec<&str> = line.split(' ').collect();
         let mut has = |word: &str| words.iter().position(|found| *found == word).map(|at| words.remove(at));
         let kind = has("dev");
         let optional = has("optional").is_some();
-        json!({"name": words[0], "req": "*", "kind": kind, "optional": optional, "uses_default_features": true,
+        let req = words.iter().position(|word| word.starts_with('^')).map_or("*", |at| words.remove(at));
+        json!({"name": words[0], "req": req, "kind": kind, "optional": optional, "uses_default_features": true,
             "features": words[1..]})
     };
     let name = if folder == "outlast" { folder.to_string() } else { format!("outlast-{folder}") };

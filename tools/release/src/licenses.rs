@@ -26,7 +26,7 @@ struct Package {
     license: String,
 }
 
-pub(crate) fn run() -> Result<ExitCode, String> {
+pub(super) fn run() -> Result<ExitCode, String> {
     let text = current()?;
     std::fs::write(process::root().join(PATH), &text).map_err(|error| format!("{PATH}: {error}"))?;
     println!("{PATH}: {} kB", text.len() / 1_000);
@@ -144,7 +144,7 @@ fn common(package: &Package, authors: &[String]) -> Result<String, String> {
             Ok(tidied(&lines.join("\n")))
         }
         () => Err(format!(
-            "{} {} has the licence {} and no text of it: add the text to xtask/src/licenses.rs",
+            "{} {} has the licence {} and no text of it: add the text to tools/release/src/licenses.rs",
             package.name, package.version, package.license
         )),
     }

@@ -1,0 +1,76 @@
+//! Every Rust block of the book is compiled by a test of this repository.
+//!
+//! A block is copied from a source file (`<!-- code: .. -->`, which tidy compares), or its page is read by a test or by the
+//! documentation of a crate (`include_str!`), or [`ELSEWHERE`] says why no test can.
+
+use outlast_toolkit::{files, process};
+
+use super::{pages, summary};
+
+/// Pages, a text of a block, and the reason why this repository does not compile the block.
+const ELSEWHERE: [(&str, &str, &str); 5] = [
+    (
+        "CONTRIBUTING.md",
+        "struct Approval;",
+        "an operation that does not exist; recipe.rs of the engine compares it with the code",
+    ),
+    ("docs/coming-from.md", "temporalio", "a program for Temporal"),
+    ("docs/coming-from.md", "restate_sdk", "a program for Restate"),
+    ("docs/observability.md", "http.post(url)", "any HTTP client"),
+    (
+        "docs/observability.md",
+        "metrics_exporter_prometheus",
+        "an exporter that the program depends on itself",
+    ),
+];
+
+/// The text between these marks names the page that a test reads.
+const READ: [&str; 2] = ["include_str!(\"", "\")"];
+
+/// The paths that Rust files of the repository read with `include_str!`.
+fn read_by_tests() -> Vec<String> {
+    let mut read = Vec::new();
+    for path in process::files().unwrap().iter().filter(|path| path.ends_with(".rs")) {
+        let Ok(text) = files::read(&process::root().join(path)) else { continue };
+        let links = text.split(READ[0]).skip(1).filter_map(|rest| rest.split(READ[1]).next());
+        read.extend(links.filter(|link| link.ends_with(".md")).filter_map(|link| pages::resolve(path, link)));
+    }
+    read
+}
+
+/// The lines of Rust blocks that no comment names a source of, with their first lines.
+fn uncopied(page: &str) -> Vec<(usize, String)> {
+    let lines: Vec<&str> = page.lines().collect();
+    let starts = lines.iter().enumerate().filter(|(_, line)| line.trim_start().starts_with("```rust"));
+    let is_copied = |at: usize| at > 0 && lines[at - 1].starts_with("<!-- code: ");
+    let block = |at: usize| lines[at + 1..].iter().take_while(|line| line.trim() != "```").copied();
+    starts
+        .filter(|(at, _)| !is_copied(*at))
+        .map(|(at, _)| (at + 1, block(at).collect::<Vec<_>>().join("\n")))
+        .collect()
+}
+
+#[test]
+fn every_rust_block_of_the_book_is_compiled_by_a_test() {
+    let read = read_by_tests();
+    let mut untested = Vec::new();
+    for path in process::files().unwrap().into_iter().filter(|path| summary::is_page(path)) {
+        let Ok(page) = files::read(&process::root().join(&path)) else { continue };
+        let is_elsewhere =
+            |code: &str| ELSEWHERE.iter().any(|(page, text, _)| *page == path && code.contains(text));
+        let blocks = uncopied(&page).into_iter().filter(|(_, code)| !is_elsewhere(code));
+        let blocks = blocks.filter(|_| !read.contains(&path));
+        untested.extend(blocks.map(|(line, _)| format!("{path}:{line}")));
+    }
+    assert_eq!(untested, [""; 0], "no test compiles these blocks");
+    for (page, text, _) in ELSEWHERE {
+        let page = files::read(&process::root().join(page)).unwrap();
+        assert!(uncopied(&page).iter().any(|(_, code)| code.contains(text)), "no block has `{text}`");
+    }
+}
+
+#[test]
+fn copied_blocks_are_told_from_others() {
+    let page = "<!-- code: a.rs#b -->\n```rust\na\n```\n\n```rust,no_run\nb\nc\n```\n```toml\n```";
+    assert_eq!(uncopied(page), [(6, "b\nc".to_string())]);
+}
