@@ -101,7 +101,7 @@ impl ProviderAdmin for CosmosDBProvider {
     async fn get_gauges(&self) -> Result<StoreGauges, ProviderError> {
         const GAUGES: &str = "get_gauges";
         let running_instances = self.store.running(GAUGES).await?;
-        let depths = self.store.depths(GAUGES).await?;
+        let depths = self.store.waiting(GAUGES).await?;
         Ok(StoreGauges {
             running_instances,
             orchestrator_queue: depths.messages,

@@ -206,3 +206,34 @@ pub(crate) fn damaged(operation: &str, what: impl std::fmt::Display) -> Provider
     ProviderError::permanent(operation, format!("a stored document does not decode: {what}"))
         .of_class(ErrorClass::Damaged)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The classes of the published provider, and those of the statuses that it does not list. 409 and 412 never become errors
+    /// of a call: they are answers about a document, which `doubt.rs` decides about.
+    #[test]
+    fn a_status_is_retryable_or_permanent_and_has_a_class_and_advice() {
+        let expected = [
+            (Some(400), false, ErrorClass::Internal, "refuses the request"),
+            (Some(401), false, ErrorClass::Denied, "check the key"),
+            (Some(403), false, ErrorClass::Denied, "role assignment"),
+            (Some(404), false, ErrorClass::Internal, "does not exist"),
+            (Some(408), true, ErrorClass::Timeout, "took too long"),
+            (Some(410), true, ErrorClass::Connection, "could not serve"),
+            (Some(413), false, ErrorClass::Refused, "larger than Cosmos DB accepts"),
+            (Some(429), true, ErrorClass::Exhausted, "raise its throughput"),
+            (Some(449), true, ErrorClass::Connection, "could not serve"),
+            (Some(500), true, ErrorClass::Connection, "could not serve"),
+            (Some(503), true, ErrorClass::Connection, "could not serve"),
+            (None, true, ErrorClass::Connection, "no answer came in time"),
+        ];
+        for (status, is_retryable, class, advice) in expected {
+            let error = of_status("read", status, "details");
+            let found = (error.is_retryable(), ErrorClass::of(&error));
+            assert_eq!(found, (is_retryable, class), "{status:?}");
+            assert!(error.message.contains(advice) && error.message.ends_with("details"), "{error}");
+        }
+    }
+}

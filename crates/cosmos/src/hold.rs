@@ -7,12 +7,14 @@ use crate::document::{Address, Held, Instance, Item, Override, Versioned};
 use crate::error::{contended, lost};
 use crate::instance::Written;
 use crate::message::{Waiting, counted};
+use crate::number;
 use crate::sql;
 use crate::store::{Store, locked};
 use outlast_model::ExecutionStatus;
 use outlast_provider::{
     HeldCounts, HeldInstance, Hold, HoldKind, HoldOutcome, ProviderError, ReleaseOutcome,
 };
+use serde::Deserialize;
 
 const HOLD: &str = "hold_instance";
 const HOLD_TURN: &str = "hold_turn";
@@ -193,10 +195,9 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<HeldInstance>, ProviderError> {
         const LIST: &str = "list_held";
-        let found: Vec<Instance> = self.client.query_all(LIST, sql::HELD, &[], usize::MAX).await?;
         let mut held = Vec::new();
-        for instance in found {
-            let (Some(hold), Some(address)) = (&instance.hold, instance.address()) else { continue };
+        for HeldRow { partition, iid, hold } in self.held_rows(LIST, usize::MAX).await? {
+            let Some(address) = Address::of_document(&partition, iid.as_deref()) else { continue };
             if after.is_none_or(|after| address.id.as_str() > after) {
                 held.push(hold.of_instance(LIST, &address.id)?);
             }
@@ -209,13 +210,39 @@ impl Store {
     /// The numbers of held instances and of their messages.
     pub(crate) async fn held_counts(&self) -> Result<HeldCounts, ProviderError> {
         const COUNT: &str = "count_held";
-        let held: Vec<Instance> = self.client.query_all(COUNT, sql::HELD, &[], MOST_COUNTED).await?;
+        let held = self.held_rows(COUNT, MOST_COUNTED).await?;
         let messages = match held.is_empty() {
             true => 0,
-            false => self.depths(COUNT).await?.held_messages,
+            false => self.waiting(COUNT).await?.held_messages,
         };
         Ok(HeldCounts { instances: held.len() as u64, messages })
     }
+
+    /// The held instances. They are found by the index of `at`, which never comes for them, nor for a lease without end.
+    async fn held_rows(&self, operation: &str, most: usize) -> Result<Vec<HeldRow>, ProviderError> {
+        let never = [("@never", number::LARGEST.into())];
+        let found: Vec<MaybeHeld> = self.client.query_all(operation, sql::HELD, &never, most).await?;
+        let held = |MaybeHeld { partition, iid, hold }| hold.map(|hold| HeldRow { partition, iid, hold });
+        Ok(found.into_iter().filter_map(held).collect())
+    }
+}
+
+/// An instance that is never due, as a list or a count reads it.
+#[derive(Deserialize)]
+struct MaybeHeld {
+    #[serde(rename = "instanceId")]
+    partition: String,
+    #[serde(default)]
+    iid: Option<String>,
+    #[serde(default)]
+    hold: Option<Held>,
+}
+
+/// A held instance.
+struct HeldRow {
+    partition: String,
+    iid: Option<String>,
+    hold: Held,
 }
 
 impl Held {

@@ -11,7 +11,7 @@
 //! | `ready`, `ready_work`, `hints`, `offers`, `repair`, `heartbeat` | how ready work is found |
 //! | `commit`, `prepare`, `record`, `recover`, `ahead`, `tail` | commits of turns |
 //! | `activity`, `fetch_work`, `session`, `outbox` | activities, their sessions, and messages between instances |
-//! | `history`, `kv`, `start`, `list`, `pending`, `tally`, `delete`, `prune` | the other operations |
+//! | `history`, `kv`, `start`, `list`, `pending`, `gauges`, `rolling`, `tally`, `delete`, `prune` | the other operations |
 //! | `instance` | fenced writes of the document of an instance |
 //! | `client`, `account`, `open`, `probe`, `tls`, `error`, `sql` | the container: how it is opened, and requests to it |
 //!
@@ -47,6 +47,7 @@ mod error;
 mod fetch;
 mod fetch_work;
 mod fleet;
+mod gauges;
 mod heartbeat;
 mod hints;
 mod history;
@@ -89,6 +90,7 @@ mod recover;
 mod repair;
 mod reset;
 mod retention;
+mod rolling;
 mod seats;
 mod session;
 mod slots;

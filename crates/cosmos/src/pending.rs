@@ -1,6 +1,6 @@
 //! The messages and activities that wait for one instance, and the depths of the queues.
 
-use crate::document::{Address, Instance, Item, Versioned};
+use crate::document::{Address, Held, Instance, Item, Lock, Override, Versioned};
 use crate::error::contended;
 use crate::hold::is_held;
 use crate::message::counted;
@@ -8,11 +8,13 @@ use crate::sql;
 use crate::store::Store;
 use outlast_model::json;
 use outlast_provider::{PendingWork, ProviderError, QueuedItem};
-use std::collections::{HashMap, HashSet};
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::AddAssign;
 
 const PENDING: &str = "pending";
 /// A longer queue is reported with this depth.
-const MOST_COUNTED: usize = 10_000;
+pub(crate) const MOST_COUNTED: usize = 10_000;
 
 const READS: usize = crate::history::READS;
 
@@ -25,6 +27,43 @@ pub(crate) struct Depths {
     pub(crate) held_messages: u64,
     pub(crate) activities: u64,
     pub(crate) delayed_activities: u64,
+}
+
+impl Depths {
+    pub(crate) fn kinds(&self) -> [u64; 5] {
+        [self.messages, self.delayed_messages, self.held_messages, self.activities, self.delayed_activities]
+    }
+
+    pub(crate) fn of_kinds(kinds: [u64; 5]) -> Self {
+        let [messages, delayed_messages, held_messages, activities, delayed_activities] = kinds;
+        Self { messages, delayed_messages, held_messages, activities, delayed_activities }
+    }
+}
+
+impl AddAssign for Depths {
+    fn add_assign(&mut self, other: Self) {
+        let (mut kinds, others) = (self.kinds(), other.kinds());
+        for (kind, other) in kinds.iter_mut().zip(others) {
+            *kind += other;
+        }
+        *self = Self::of_kinds(kinds);
+    }
+}
+
+/// The instances whose messages may not all be deliverable, by their partitions.
+pub(crate) struct Covers(HashMap<String, Cover>);
+
+/// The part of an instance that says which of its messages wait.
+#[derive(Deserialize)]
+struct Cover {
+    #[serde(rename = "instanceId")]
+    partition: String,
+    #[serde(default)]
+    lock: Option<Lock>,
+    #[serde(default)]
+    hold: Option<Held>,
+    #[serde(rename = "over", default)]
+    overrides: BTreeMap<String, Override>,
 }
 
 impl Store {
@@ -80,12 +119,24 @@ impl Store {
 
     /// Counts the waiting items, at most [`MOST_COUNTED`]: the cost follows the length of the queues up to that number.
     pub(crate) async fn depths(&self, operation: &str) -> Result<Depths, ProviderError> {
-        let instances: Vec<Instance> =
-            self.client.query_all(operation, sql::LOCKED, &[], MOST_COUNTED).await?;
-        let instances: HashMap<String, Instance> =
-            instances.into_iter().map(|instance| (instance.partition.clone(), instance)).collect();
+        let covers = self.covers(operation).await?;
         let waiting: Vec<Item> = self.client.query_all(operation, sql::WAITING, &[], MOST_COUNTED).await?;
-        let now = self.now();
+        self.depths_of(waiting, &covers, self.now()).await
+    }
+
+    /// The instances with leases, delays and holds.
+    pub(crate) async fn covers(&self, operation: &str) -> Result<Covers, ProviderError> {
+        let found: Vec<Cover> = self.client.query_all(operation, sql::LOCKED, &[], MOST_COUNTED).await?;
+        Ok(Covers(found.into_iter().map(|cover| (cover.partition.clone(), cover)).collect()))
+    }
+
+    /// Counts these items.
+    pub(crate) async fn depths_of(
+        &self,
+        waiting: Vec<Item>,
+        covers: &Covers,
+        now: u64,
+    ) -> Result<Depths, ProviderError> {
         let mut depths = Depths::default();
         for item in waiting {
             if item.is_staged && !self.is_committed(&item).await? {
@@ -98,16 +149,16 @@ impl Store {
                 }
                 continue;
             }
-            let instance = instances.get(&item.partition);
-            let lock = instance.and_then(|instance| instance.lock.as_ref()).filter(|lock| lock.until > now);
+            let cover = covers.0.get(&item.partition);
+            let lock = cover.and_then(|cover| cover.lock.as_ref()).filter(|lock| lock.until > now);
             if lock.is_some_and(|lock| lock.covers.contains(&item.id)) {
                 continue;
             }
-            if instance.is_some_and(|instance| instance.hold.is_some()) {
+            if cover.is_some_and(|cover| cover.hold.is_some()) {
                 depths.held_messages += 1;
                 continue;
             }
-            let delay = instance.and_then(|instance| instance.overrides.get(&item.id)?.at);
+            let delay = cover.and_then(|cover| cover.overrides.get(&item.id)?.at);
             depths.messages += 1;
             depths.delayed_messages += u64::from(delay.unwrap_or(item.visible_at) > now);
         }

@@ -19,6 +19,7 @@ queries! {
     DEAD_LETTER_PAGE = "dead_letter_page";
     DEAD_LETTERS = "dead_letters";
     DEAD_LETTERS_OLDEST = "dead_letters_oldest";
+    DUE = "due";
     EXECUTION = "execution";
     EXECUTIONS = "executions";
     FLEET = "fleet";
@@ -29,6 +30,7 @@ queries! {
     INSTANCES = "instances";
     INSTANCES_OLDEST = "instances_oldest";
     INTENTS = "intents";
+    LATER_IN = "later_in";
     LOCKED = "locked";
     MESSAGES = "messages";
     NODES = "nodes";
@@ -38,6 +40,7 @@ queries! {
     PARTITION = "partition";
     READY = "ready";
     RUNNING = "running";
+    RUNNING_IN = "running_in";
     SCHEDULED = "scheduled";
     SESSIONS = "sessions";
     SESSIONS_OF = "sessions_of";

@@ -4,6 +4,7 @@ use crate::client::Client;
 use crate::document::{Address, Instance, Item, Session, Versioned};
 use crate::error::CosmosStoreError;
 use crate::fleet::Fleet;
+use crate::gauges::Gauges;
 use crate::heartbeat::Seeker;
 use crate::ids::Uid;
 use crate::leases::Leases;
@@ -42,6 +43,7 @@ pub(crate) struct Store {
     /// Up to this number of instances are counted one by one.
     pub(crate) counted_exactly: usize,
     pub(crate) tally: Tally,
+    pub(crate) gauges: Gauges,
     entropy: Arc<dyn Entropy>,
     turns: Mutex<HashMap<Uid, Held<Instance>>>,
     work: Mutex<HashMap<Uid, Held<Item>>>,
@@ -96,6 +98,7 @@ impl Store {
             limits: options.limits(),
             counted_exactly: options.counted_exactly,
             tally: Tally::default(),
+            gauges: Gauges::default(),
             entropy: Arc::clone(&options.entropy),
             turns: Mutex::default(),
             work: Mutex::default(),

@@ -2,8 +2,8 @@
 //!
 //! Cosmos DB counts the documents of one partition only, so a count over all instances reads a row of each. Up to a number of
 //! instances that is done. For a larger store every process counts its own changes and adds them every [`EVERY`] to one of a few
-//! documents, and a reader adds these up. A process that dies loses the changes since its last flush. The first reader counts all
-//! instances, and a reader does so again once a day.
+//! documents, and a reader adds these up. A process that dies loses the changes since its last flush. The first call of
+//! `get_system_metrics` counts all instances, and a call does so again once a day. No process does so without a call.
 
 use crate::client::{Op, is_conflict};
 use crate::document::{Address, Instance, Versioned};
@@ -188,22 +188,23 @@ struct Row {
 impl Store {
     /// The numbers of the store: exact for a small store, else as the documents have them.
     pub(crate) async fn metrics(&self, operation: &str) -> Result<SystemMetrics, ProviderError> {
-        let counted = match self.counted(operation, self.counted_exactly).await? {
-            Some(counted) => counted,
-            None => self.tallied(operation).await?,
+        let (documents, now) = (self.tallies(operation).await?, self.now());
+        let known = self.known(&documents, now);
+        let is_large = |known: &Counts| known.metrics().total_instances > 2 * self.counted_exactly as u64;
+        if let Some(known) = known.filter(is_large) {
+            return Ok(known.metrics());
+        }
+        let counted = match (self.counted(operation, self.counted_exactly).await?, known) {
+            (Some(counted), _) | (None, Some(counted)) => counted,
+            (None, None) => self.recount(operation, documents, now).await?,
         };
         Ok(counted.metrics())
     }
 
-    /// The number of running instances, in the same way.
-    pub(crate) async fn running(&self, operation: &str) -> Result<u64, ProviderError> {
-        let most = self.counted_exactly.saturating_add(1);
-        let running: Vec<serde_json::Value> =
-            self.client.query_all(operation, sql::RUNNING, &[], most).await?;
-        match running.len() < most {
-            true => Ok(running.len() as u64),
-            false => Ok(self.tallied(operation).await?.metrics().running_instances),
-        }
+    /// The number of running instances by the documents; `None` if all instances were not counted within a day.
+    pub(crate) async fn tallied_running(&self, operation: &str) -> Result<Option<u64>, ProviderError> {
+        let known = self.known(&self.tallies(operation).await?, self.now());
+        Ok(known.map(|known| known.metrics().running_instances))
     }
 
     /// Counts all instances; `None` if there are more than `most`.
@@ -230,16 +231,14 @@ impl Store {
         self.client.query(operation, layout::SYSTEM, sql::TALLIES, &[]).await
     }
 
-    /// The sum of the documents and of the changes of this process.
-    async fn tallied(&self, operation: &str) -> Result<Counts, ProviderError> {
-        let (documents, now) = (self.tallies(operation).await?, self.now());
-        let counted_at = counted_at(&documents).filter(|at| now.saturating_sub(*at) < RECOUNT_MS);
-        let Some(counted_at) = counted_at else { return self.recount(operation, documents, now).await };
+    /// The sum of the documents and of the changes of this process; `None` if the count of all instances is older than a day.
+    fn known(&self, documents: &[Versioned<Document>], now: u64) -> Option<Counts> {
+        let counted_at = counted_at(documents).filter(|at| now.saturating_sub(*at) < RECOUNT_MS)?;
         let mut sum = self.tally.read(counted_at);
         for document in documents {
             sum += document.document.counts;
         }
-        Ok(sum)
+        Some(sum)
     }
 
     /// Counts all instances and replaces the documents, unless another process changes them meanwhile.

@@ -33,6 +33,10 @@ const BILLED: &[&str] = &[
     "idle_requests",
     "idle_documents_read",
     "idle_ru",
+    "first_metrics_requests",
+    "first_metrics_ru",
+    "metrics_requests",
+    "metrics_ru",
 ];
 /// How the figures of a sweep begin.
 const PLACE: &str = "throughput_at_";

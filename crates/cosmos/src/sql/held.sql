@@ -1,1 +1,1 @@
-SELECT * FROM c WHERE c.t = 'i' AND IS_DEFINED(c.hold)
+SELECT c.instanceId, c.iid, c.hold FROM c WHERE c.t = 'i' AND c.at >= @never

@@ -89,6 +89,38 @@ async fn ids_keys_sessions_and_tags_of_any_text_round_trip() {
     }
 }
 
+/// Generated ids of children are longer than a partition key may be, so the key is a hash of the id.
+#[tokio::test]
+async fn ids_beyond_the_limit_of_a_partition_key_keep_their_full_text() {
+    let (_target, store) = rig_and_store(CosmosDBOptions::default()).await;
+    let long = |end: char| format!("p::sub::{}{end}", "/x".repeat(2_000));
+    let ids = [long('1'), long('2')];
+    for id in &ids {
+        run(&store, id, rich_turn(id, "text")).await.unwrap();
+        let (child, token) = lease_any(&store).await;
+        assert_eq!(child, child_of("text"));
+        store.abandon_orchestration_item(&token, Some(Duration::from_secs(600)), true).await.unwrap();
+        let tags = TagFilter::tags(["text"]);
+        let owner = SessionFetchConfig { owner_id: "w".into(), lock_timeout: LEASE * 50 };
+        let fetched = store.fetch_work_item(LEASE * 50, Duration::ZERO, Some(&owner), &tags).await.unwrap();
+        let (work, token, _) = fetched.expect("an activity waits");
+        assert_eq!(work.target_instance(), id.as_str());
+        let outcome =
+            WorkItem::ActivityCompleted { instance: id.clone(), execution_id: 1, id: 1, result: "r".into() };
+        store.ack_work_item(&token, Some(outcome)).await.unwrap();
+        let (leased, token) = lease_any(&store).await;
+        assert_eq!(&leased, id);
+        store.commit_turn(&token, turn(id, 1, 2, Some("Completed"))).await.unwrap();
+        assert_eq!(store.read(id).await.unwrap().len(), 2);
+        assert_eq!(store.get_instance_info(id).await.unwrap().instance_id, *id);
+    }
+    let mut listed = store.list_instances_by_status("Completed").await.unwrap();
+    listed.sort();
+    assert_eq!(listed, ids);
+    assert_eq!(store.delete_instances_atomic(&ids[..1], false).await.unwrap().instances_deleted, 1);
+    assert_eq!(store.list_instances_by_status("Completed").await.unwrap(), [ids[1].clone()]);
+}
+
 #[tokio::test]
 async fn control_characters_are_refused_in_ids_and_kept_in_keys_and_values() {
     let (_target, store) = rig_and_store(CosmosDBOptions::default()).await;

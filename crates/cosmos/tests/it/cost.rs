@@ -8,7 +8,8 @@ use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig};
 use outlast_cosmos_rig::{Kind, Record, Rig, Target};
 use outlast_provider::model::{Event, EventKind, WorkItem};
 use outlast_provider::{
-    Clock, Completion, ExecutionMetadata, Provider, TagFilter, TurnAhead, TurnCommit, TurnRequest,
+    Clock, Completion, ExecutionMetadata, InstanceQuery, Provider, ProviderAdmin, PruneOptions, TagFilter,
+    TurnAhead, TurnCommit, TurnRequest,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -305,4 +306,43 @@ async fn the_cost_of_an_idle_minute_does_not_grow_with_the_number_of_instances()
         now = idle(&world, &store, now, 60).await;
         assert_eq!(world.counted(), expected, "with {} instances", numbers.end);
     }
+}
+
+/// Azure reads every document of a kind for a filter that no index serves.
+#[tokio::test]
+async fn no_query_filters_by_a_property_without_an_index() {
+    let world = World::new().await;
+    let store = world.open(true, true).await;
+    begin(&store, &store, "hello").await;
+    let (_, token) = fetch_work(&store).await.unwrap();
+    store.ack_work_item(&token, Some(completed("hello", 2))).await.unwrap();
+    let (_, token) = fetch_turn(&store).await.unwrap();
+    store.commit_turn(&token, next_turn("hello", 2, true)).await.unwrap();
+    store.get_system_metrics().await.unwrap();
+    store.get_gauges().await.unwrap();
+    store.get_queue_depths().await.unwrap();
+    store.count_held().await.unwrap();
+    store.list_held(None, 9).await.unwrap();
+    store.list_instances().await.unwrap();
+    store.list_instances_by_status("Completed").await.unwrap();
+    store.list_unstarted(None, 9).await.unwrap();
+    store.list_children("hello").await.unwrap();
+    store.get_instance_tree("hello").await.unwrap();
+    store.pending("hello", 9).await.unwrap();
+    store.list_executions("hello").await.unwrap();
+    store.dead_letter_page(None, 9).await.unwrap();
+    store.audit_page(None, 9).await.unwrap();
+    store.oldest_instances(None, 9).await.unwrap();
+    store.prune_audit(START_MS, 9).await.unwrap();
+    store.prune_dead_letters(START_MS, 9).await.unwrap();
+    store.nodes(None, 9).await.unwrap();
+    store.sweep_nodes(9).await.unwrap();
+    store.paused_orchestrations().await.unwrap();
+    store.renew_session_lock(&["w"], HOUR, HOUR).await.unwrap();
+    store.cleanup_orphaned_sessions(HOUR).await.unwrap();
+    store.query_instances(&InstanceQuery::default()).await.unwrap();
+    store.prune_executions("hello", PruneOptions::default()).await.unwrap();
+    store.delete_instances_atomic(&["hello".to_string()], false).await.unwrap();
+    let counted = world.counted();
+    assert!(counted[&Kind::Query] > 25, "{counted:?}");
 }

@@ -1,11 +1,15 @@
 //! The numbers of a store with more instances than are counted one by one.
 
 use crate::factory::fresh_config;
-use crate::kit::{event, run, run_executions, turn};
+use crate::kit::{event, rig_and_store, run, run_executions, signal, turn};
+use crate::script::again;
 use outlast_conformance::model::Hand;
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider};
 use outlast_cosmos_rig::{Kind, Rig, Target};
-use outlast_provider::{Clock, Provider, ProviderAdmin, PruneOptions};
+use outlast_provider::model::WorkItem;
+use outlast_provider::{
+    Clock, HeldCounts, Hold, HoldKind, HoldOutcome, Provider, ProviderAdmin, PruneOptions, TurnCommit,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -112,4 +116,118 @@ async fn all_instances_are_counted_again_after_a_day() {
     assert_eq!(numbers(&other).await[0], 3);
     clock.set(11 * DAY);
     assert_eq!(numbers(&other).await[0], 4, "until the next count");
+}
+
+/// Starts instances that wait for a timer: each has one delayed message.
+async fn sleepers(store: &CosmosDBProvider, numbers: std::ops::Range<usize>) {
+    for nth in numbers {
+        let id = format!("asleep-{nth}");
+        let timer =
+            WorkItem::TimerFired { instance: id.clone(), execution_id: 1, id: 1, fire_at_ms: 20 * DAY };
+        let asleep = TurnCommit { orchestrator_items: vec![timer], ..turn(&id, 1, 1, None) };
+        run(store, &id, asleep).await.unwrap();
+    }
+}
+
+/// The rows that queries over all instances read since the last call.
+fn rows_read(rig: &Rig) -> usize {
+    let records = rig.take_recorded();
+    for record in &records {
+        assert!(record.unindexed.is_empty(), "a query scans: {record:?}");
+    }
+    let queries = records.iter().filter(|record| record.kind == Kind::Query && record.partition.is_none());
+    queries.map(|record| record.documents_read).sum()
+}
+
+/// A read of the gauges and of the held instances, as runtimes do it every minute.
+async fn gauges(store: &CosmosDBProvider) -> (u64, u64, u64) {
+    let gauges = store.get_gauges().await.unwrap();
+    let held = store.count_held().await.unwrap().unwrap();
+    assert_eq!(held, HeldCounts::default());
+    let messages = gauges.orchestrator_backlog.unwrap();
+    (gauges.running_instances, messages.due, messages.delayed)
+}
+
+#[tokio::test]
+async fn a_read_of_the_gauges_reads_a_bounded_number_of_rows_and_reads_converge_to_the_numbers() {
+    const INSTANCES: usize = 300;
+    let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+    let clock = Arc::new(Hand::default());
+    clock.set(10 * DAY);
+    let given: Option<Arc<dyn Clock>> = Some(clock.clone());
+    // Exact up to 20 rows, then about 20 rows for each of two numbers.
+    let options = CosmosDBOptions { counted_exactly: 20, clock: given, ..CosmosDBOptions::default() };
+    let store = CosmosDBProvider::open(fresh_config(&target), options).await.unwrap();
+    let rig = target.rig().unwrap();
+    sleepers(&store, 0..20).await;
+    assert_eq!(gauges(&store).await, (20, 0, 20), "a small store is counted");
+    sleepers(&store, 20..INSTANCES).await;
+    again(|| store.enqueue_for_orchestrator(signal("asleep-7"), None)).await.unwrap();
+    rows_read(rig);
+    // A read has no more rows than it needs, and the rest of a page.
+    rig.limit_pages(Some(5));
+    // Twice 21 rows show that the store is large. Slots are read up to four times the rows that they should have.
+    let slots = 2 * 4 * 20 + 20;
+    let (mut passes, mut found) = (0, gauges(&store).await);
+    assert!(rows_read(rig) <= 2 * 25 + slots);
+    while found != (INSTANCES as u64, 1, INSTANCES as u64) {
+        passes += 1;
+        assert!(passes < 100, "after {passes} minutes the gauges are {found:?}");
+        clock.set(10 * DAY + passes * 60_000);
+        found = gauges(&store).await;
+        let rows = rows_read(rig);
+        assert!(rows <= slots, "{rows} rows in minute {passes}");
+    }
+    assert!(passes > 4, "the slots were counted in several reads: {passes}");
+    // Within half a minute no slot is counted again.
+    gauges(&store).await;
+    assert!(rows_read(rig) <= 10);
+}
+
+#[tokio::test]
+async fn the_running_instances_of_a_counted_store_are_those_of_the_tally() {
+    let Large { target, one, other, clock } = large().await;
+    sleepers(&one, 0..9).await;
+    assert_eq!(numbers(&other).await[1], 9);
+    clock.set(10 * DAY + 1_000);
+    let rig = target.rig().unwrap();
+    // The first read finds that the store is large; the next ones ask the tally at once.
+    assert_eq!(gauges(&other).await.0, 9);
+    run(&one, "asleep-3", turn("asleep-3", 1, 2, Some("Completed"))).await.unwrap();
+    one.flush_counts().await.unwrap();
+    rig.take_recorded();
+    assert_eq!(other.get_gauges().await.unwrap().running_instances, 8);
+    let by_status = rig
+        .take_recorded()
+        .into_iter()
+        .filter(|record| record.query.as_deref().is_some_and(|query| query.contains("'Running'")));
+    assert_eq!(by_status.count(), 0, "no instance is counted");
+    // After a day without a call of get_system_metrics the slots are counted.
+    clock.set(12 * DAY);
+    other.get_gauges().await.unwrap();
+    let queries: Vec<_> = rig.take_recorded().into_iter().filter_map(|record| record.query).collect();
+    assert!(queries.iter().any(|query| query.contains("@slots")), "{queries:?}");
+    assert!(!queries.iter().any(|query| query.contains("c.nx")), "no reader of gauges counts all instances");
+}
+
+#[tokio::test]
+async fn held_instances_are_found_by_an_index() {
+    let (target, store) = rig_and_store(CosmosDBOptions::default()).await;
+    for id in ["a", "b", "c"] {
+        run(&store, id, turn(id, 1, 1, None)).await.unwrap();
+    }
+    let hold = Hold { kind: HoldKind::Paused, actor: "ann".into(), reason: "looks".into() };
+    assert_eq!(store.hold_instance("b", &hold).await.unwrap(), HoldOutcome::Held);
+    again(|| store.enqueue_for_orchestrator(signal("b"), None)).await.unwrap();
+    // A lease without an end has the same place in the index, and is no hold.
+    again(|| store.enqueue_for_orchestrator(signal("c"), None)).await.unwrap();
+    let fetched = store.fetch_orchestration_item(Duration::MAX, Duration::ZERO, None).await.unwrap();
+    assert_eq!(fetched.unwrap().0.instance, "c");
+    let rig = target.rig().unwrap();
+    rig.take_recorded();
+    let counts = store.count_held().await.unwrap();
+    assert_eq!(counts, Some(HeldCounts { instances: 1, messages: 1 }));
+    let listed = store.list_held(None, 10).await.unwrap();
+    assert_eq!(listed.iter().map(|held| held.instance_id.as_str()).collect::<Vec<_>>(), ["b"]);
+    assert!(rows_read(rig) < 20);
 }

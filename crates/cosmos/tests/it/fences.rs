@@ -16,16 +16,29 @@ use std::time::Duration;
 const LEASE: Duration = Duration::from_secs(10);
 const BEGIN: u64 = 60_000_000;
 
+fn clock_at(now_ms: u64) -> Arc<Hand> {
+    let clock = Arc::new(Hand::default());
+    clock.set(now_ms);
+    clock
+}
+
+/// Two processes with these clocks.
+async fn with_clocks(clocks: [&Arc<Hand>; 2]) -> (Target, CosmosDBProvider, CosmosDBProvider) {
+    let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+    let config = fresh_config(&target);
+    let [one, other] = clocks.map(|clock| {
+        let given: Option<Arc<dyn Clock>> = Some(clock.clone());
+        CosmosDBOptions { clock: given, ..CosmosDBOptions::default() }
+    });
+    let one = CosmosDBProvider::open(config.clone(), one).await.unwrap();
+    let other = CosmosDBProvider::open(config, other).await.unwrap();
+    (target, one, other)
+}
+
 /// Two processes with one clock.
 async fn two() -> (Target, Arc<Hand>, CosmosDBProvider, CosmosDBProvider) {
-    let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
-    let clock = Arc::new(Hand::default());
-    clock.set(BEGIN);
-    let given: Option<Arc<dyn Clock>> = Some(clock.clone());
-    let options = CosmosDBOptions { clock: given, ..CosmosDBOptions::default() };
-    let config = fresh_config(&target);
-    let one = CosmosDBProvider::open(config.clone(), options.clone()).await.unwrap();
-    let other = CosmosDBProvider::open(config, options).await.unwrap();
+    let clock = clock_at(BEGIN);
+    let (target, one, other) = with_clocks([&clock, &clock]).await;
     (target, clock, one, other)
 }
 
@@ -132,6 +145,40 @@ async fn a_commit_after_another_runtime_took_the_turn_is_refused() {
     assert!(!commit.await.unwrap().unwrap_err().is_retryable());
     assert!(one.read("a").await.unwrap().is_empty());
     other.commit_turn(&stolen, turn("a", 1, 1, None)).await.unwrap();
+}
+
+/// A clock that is wrong lets a process take a lease that is not over. The condition of the commit lets one of the two commit.
+#[tokio::test]
+async fn clocks_that_differ_by_minutes_let_one_of_two_processes_commit() {
+    let (slow, fast) = (clock_at(BEGIN), clock_at(BEGIN + 120_000));
+    let (_target, one, other) = with_clocks([&slow, &fast]).await;
+    with_activity(&one, None).await;
+    let work = lease_activity(&one).await;
+    let stolen = lease_activity(&other).await;
+    assert!(!one.ack_work_item(&work, Some(outcome())).await.unwrap_err().is_retryable());
+    assert!(!one.renew_work_item_lock(&work, LEASE).await.unwrap_err().is_retryable());
+    other.ack_work_item(&stolen, Some(outcome())).await.unwrap();
+
+    one.enqueue_for_orchestrator(start("b"), None).await.unwrap();
+    let token = lease(&one, "b").await;
+    // The outcome of the activity of `a` waits too.
+    let mut taken = None;
+    while taken.is_none() {
+        let fetched = other.fetch_orchestration_item(LEASE, Duration::from_secs(10), None).await.unwrap();
+        let (item, stolen, _) = fetched.expect("the fast clock is beyond the lease");
+        taken = (item.instance == "b").then_some(stolen);
+    }
+    let late = one.commit_turn(&token, turn("b", 1, 1, None)).await.unwrap_err();
+    assert!(!late.is_retryable(), "{late}");
+    other.commit_turn(&taken.unwrap(), turn("b", 1, 1, None)).await.unwrap();
+    assert_eq!(one.read("b").await.unwrap().len(), 1);
+    // A lease of the fast process is not over by the slow clock, whatever the fast one says.
+    other.enqueue_for_orchestrator(signal("b"), None).await.unwrap();
+    let token = lease(&other, "b").await;
+    fast.set(BEGIN + 300_000);
+    assert!(one.fetch_orchestration_item(LEASE, Duration::ZERO, None).await.unwrap().is_none());
+    fast.set(BEGIN + 121_000);
+    other.commit_turn(&token, turn("b", 1, 2, None)).await.unwrap();
 }
 
 #[tokio::test]

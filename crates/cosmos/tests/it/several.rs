@@ -3,6 +3,7 @@
 use crate::factory::{fresh_config, quiet_target};
 use crate::script::{self, LEASE, start};
 use outlast_cosmos::{CosmosDBProvider, CosmosDBProviderConfig, OutboxFaultInjector};
+use outlast_cosmos_rig::{Fault, Kind, Rig, Target};
 use outlast_provider::{Provider, ProviderAdmin, TagFilter};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -79,6 +80,61 @@ async fn intents_that_were_not_delivered_survive_their_process() {
         alive.fetch_orchestration_item(LEASE, WAIT, None).await.unwrap().expect("the start is delivered");
     assert_eq!(item.instance, "target");
     script::check(&alive).await;
+}
+
+#[tokio::test]
+async fn reconcilers_of_three_processes_deliver_a_message_once() {
+    let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+    let rig = target.rig().unwrap();
+    let config = CosmosDBProviderConfig {
+        reconciler_interval: Duration::from_millis(20),
+        reconciler_age_threshold: Duration::from_millis(10),
+        ..fresh_config(&target)
+    };
+    let quiet = CosmosDBProviderConfig { reconciler_interval: Duration::from_secs(600), ..config.clone() };
+    let mut dead = CosmosDBProvider::new_with_config(quiet).await.unwrap();
+    dead.set_outbox_fault_injector(OutboxFaultInjector::fail_next(u32::MAX));
+    script::begin(&dead).await;
+    script::finish(&dead).await;
+    drop(dead);
+    // Each process has read the intent before the first of them delivers it.
+    let held = rig.fault(Fault::on(Kind::Batch).partition("target").before().times(3).hold());
+    let removed = rig.fault(Fault::on(Kind::Delete).partition("source").after().times(3));
+    let mut alive = Vec::new();
+    for _ in 0..3 {
+        alive.push(CosmosDBProvider::new_with_config(config.clone()).await.unwrap());
+    }
+    held.wait_struck(3).await;
+    held.release();
+    removed.wait_struck(3).await;
+    script::check(&alive[0]).await;
+    let contradictions = alive[0].dump().await.unwrap();
+    assert!(!contradictions.iter().any(|line| line.starts_with("contradiction ")), "{contradictions:?}");
+}
+
+/// The service refuses requests for a partition that it has split, and the SDK reads the new partitions.
+#[tokio::test]
+async fn an_instance_goes_on_while_physical_partitions_are_split() {
+    let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+    let (rig, config) = (target.rig().unwrap(), fresh_config(&target));
+    let store = CosmosDBProvider::new_with_config(config.clone()).await.unwrap();
+    script::begin(&store).await;
+    let requests = rig.fault(Fault::any().after().times(3));
+    let finishing = store.clone();
+    let finished = tokio::spawn(async move { script::finish(&finishing).await });
+    requests.wait_struck(3).await;
+    for partition in 0..4 {
+        rig.split(&config.database, &config.container, partition).await.unwrap();
+    }
+    finished.await.unwrap();
+    script::check(&store).await;
+    let (mut ids, others) = (store.list_instances().await.unwrap(), store.get_queue_depths().await.unwrap());
+    ids.sort();
+    assert_eq!(
+        (ids, others.orchestrator_queue),
+        (vec!["source".to_string()], 1),
+        "queries read the new partitions"
+    );
 }
 
 #[tokio::test]

@@ -1,0 +1,159 @@
+//! The gauges: running instances and waiting items. Every runtime reads them once a minute, so the number of rows of a read has a
+//! bound that does not depend on the number of instances:
+//!
+//! | number | up to [`EXACTLY`] | above |
+//! |---|---|---|
+//! | running instances | counted | by the tally, if it was counted within a day; else slot by slot |
+//! | delayed items | counted | slot by slot |
+//! | due items | counted | counted: an idle store has none |
+//!
+//! Slot by slot: see [`crate::rolling`].
+
+use crate::document::Item;
+use crate::number::parameter;
+use crate::pending::{Covers, Depths, MOST_COUNTED};
+use crate::rolling::Rolling;
+use crate::sql;
+use crate::store::{Store, locked};
+use outlast_provider::ProviderError;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::{Value, json};
+use std::sync::Mutex;
+
+/// The number of rows up to which a gauge is exact.
+pub(crate) const EXACTLY: usize = 250;
+
+/// A read of several slots stops at this multiple of the rows that it should have.
+const AT_MOST: usize = 4;
+
+/// The kinds of waiting items that are counted slot by slot, in the order of [`Depths::kinds`].
+const KINDS: usize = 5;
+
+/// The counts of a process that are made slot by slot; `None` while the store is small.
+#[derive(Default)]
+pub(crate) struct Gauges {
+    running: Mutex<Option<Rolling<1>>>,
+    later: Mutex<Option<Rolling<KINDS>>>,
+}
+
+/// A running instance, as a count reads it.
+#[derive(Deserialize)]
+struct Running {
+    slot: u8,
+}
+
+impl Store {
+    fn exactly(&self) -> usize {
+        EXACTLY.min(self.counted_exactly)
+    }
+
+    /// The number of running instances.
+    pub(crate) async fn running(&self, operation: &str) -> Result<u64, ProviderError> {
+        let most = self.exactly();
+        let is_large = locked(&self.gauges.running).is_some();
+        if is_large && let Some(running) = self.tallied_running(operation).await? {
+            if running > 2 * most as u64 {
+                return Ok(running);
+            }
+            *locked(&self.gauges.running) = None;
+        }
+        if locked(&self.gauges.running).is_none() {
+            let read = most.saturating_add(1);
+            let rows: Vec<IgnoredAny> = self.client.query_all(operation, sql::RUNNING, &[], read).await?;
+            if rows.len() <= most {
+                return Ok(rows.len() as u64);
+            }
+            locked(&self.gauges.running).get_or_insert_with(|| Rolling::new(most));
+            if let Some(running) = self.tallied_running(operation).await? {
+                return Ok(running.max(rows.len() as u64));
+            }
+        }
+        self.running_by_slots(operation).await
+    }
+
+    async fn running_by_slots(&self, operation: &str) -> Result<u64, ProviderError> {
+        let now = self.now();
+        let mut slots = locked(&self.gauges.running).as_ref().map_or(Vec::new(), |rolling| rolling.due(now));
+        let rows: Vec<Running> = self.rows_of(operation, sql::RUNNING_IN, &[], &mut slots).await?;
+        let rows: Vec<(u8, [u64; 1])> = rows.into_iter().map(|row| (row.slot, [1])).collect();
+        let mut gauge = locked(&self.gauges.running);
+        let Some(rolling) = gauge.as_mut() else { return Ok(0) };
+        if !slots.is_empty() {
+            rolling.counted(&slots, &rows, now);
+        }
+        let [running] = rolling.sum();
+        if rolling.estimated_rows() <= self.exactly() {
+            *gauge = None;
+        }
+        Ok(running)
+    }
+
+    /// The waiting items of the store.
+    pub(crate) async fn waiting(&self, operation: &str) -> Result<Depths, ProviderError> {
+        let (covers, now, most) = (self.covers(operation).await?, self.now(), self.exactly());
+        if locked(&self.gauges.later).is_none() {
+            let read = most.saturating_add(1);
+            let rows: Vec<Item> = self.client.query_all(operation, sql::WAITING, &[], read).await?;
+            if rows.len() <= most {
+                return self.depths_of(rows, &covers, now).await;
+            }
+            locked(&self.gauges.later).get_or_insert_with(|| Rolling::new(most));
+        }
+        let parameters = [("@now", parameter(now))];
+        let due: Vec<Item> = self.client.query_all(operation, sql::DUE, &parameters, MOST_COUNTED).await?;
+        let due_rows = due.len();
+        let mut depths = self.depths_of(due, &covers, now).await?;
+        depths += self.later_by_slots(operation, &covers, now, due_rows).await?;
+        Ok(depths)
+    }
+
+    /// The items that become visible later.
+    async fn later_by_slots(
+        &self,
+        operation: &str,
+        covers: &Covers,
+        now: u64,
+        due_rows: usize,
+    ) -> Result<Depths, ProviderError> {
+        let mut slots = locked(&self.gauges.later).as_ref().map_or(Vec::new(), |rolling| rolling.due(now));
+        let parameters = [("@now", parameter(now))];
+        let mut rows = Vec::new();
+        for row in self.rows_of::<Item>(operation, sql::LATER_IN, &parameters, &mut slots).await? {
+            let slot = row.slot;
+            rows.push((slot, self.depths_of(vec![row], covers, now).await?.kinds()));
+        }
+        let mut gauge = locked(&self.gauges.later);
+        let Some(rolling) = gauge.as_mut() else { return Ok(Depths::default()) };
+        if !slots.is_empty() {
+            rolling.counted(&slots, &rows, now);
+        }
+        let depths = Depths::of_kinds(rolling.sum());
+        if rolling.estimated_rows() + due_rows <= self.exactly() {
+            *gauge = None;
+        }
+        Ok(depths)
+    }
+
+    /// The rows of slots. If they are many more than expected, `slots` is shortened to one slot, whose rows are returned.
+    async fn rows_of<T: DeserializeOwned>(
+        &self,
+        operation: &str,
+        sql: &'static str,
+        parameters: &[(&str, Value)],
+        slots: &mut Vec<u8>,
+    ) -> Result<Vec<T>, ProviderError> {
+        if slots.is_empty() {
+            return Ok(Vec::new());
+        }
+        loop {
+            let most = if slots.len() > 1 { AT_MOST * self.exactly() } else { usize::MAX };
+            let parameters = [parameters, &[("@slots", json!(slots))]].concat();
+            let rows = self.client.query_all(operation, sql, &parameters, most).await?;
+            if rows.len() < most {
+                return Ok(rows);
+            }
+            slots.truncate(1);
+        }
+    }
+}
