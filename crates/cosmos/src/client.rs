@@ -10,8 +10,8 @@ use azure_data_cosmos::models::ChangeFeedItem;
 use azure_data_cosmos::models::TransactionalBatchResponse;
 use azure_data_cosmos::options::{
     BatchDeleteOptions, BatchOptions, BatchReadOptions, BatchReplaceOptions, ContentResponseOnWrite,
-    ItemReadOptions, ItemWriteOptions, OperationOptions, Precondition, QueryOptions, ReadConsistencyStrategy,
-    ThrottlingRetryOptionsBuilder,
+    ItemReadOptions, ItemWriteOptions, MaxItemCountHint, OperationOptions, Precondition, QueryOptions,
+    ReadConsistencyStrategy, ThrottlingRetryOptionsBuilder,
 };
 use azure_data_cosmos::options::{ChangeFeedOptions, ChangeFeedStartFrom};
 use azure_data_cosmos::{ContainerClient, CosmosError, FeedScope, Query, TransactionalBatch, diagnostics};
@@ -21,11 +21,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest time that a request takes.
 pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(10);
+
+/// From this number of documents on, the service chooses the size of pages.
+const LARGE_PAGE: u32 = 1_000;
 
 /// The longest time that a request waits because the container is throttled.
 const THROTTLED_LIMIT: Duration = Duration::from_secs(5);
@@ -281,7 +285,7 @@ impl Client {
         parameters: &[(&str, Value)],
     ) -> Result<(Vec<Value>, bool), ProviderError> {
         let scope = FeedScope::partition(partition.to_string());
-        let mut pages = self.rows(operation, scope, sql, parameters).await?.into_pages();
+        let mut pages = self.rows(operation, scope, sql, parameters, usize::MAX).await?.into_pages();
         let (mut found, mut count) = (Vec::new(), 0);
         loop {
             let next = tokio::time::timeout(REQUEST_LIMIT, pages.next()).await;
@@ -313,12 +317,19 @@ impl Client {
         scope: FeedScope,
         sql: &'static str,
         parameters: &[(&str, Value)],
+        most: usize,
     ) -> Result<QueryItemIterator<Value>, ProviderError> {
         let mut query = Query::from(sql);
         for (name, value) in parameters {
             query = query.with_parameter(*name, value).map_err(|error| failed(operation, &error))?;
         }
-        let options = QueryOptions::default().with_operation_options(options());
+        let mut options = QueryOptions::default().with_operation_options(options());
+        // A page is billed by its documents, so it has no more than are wanted.
+        if let Some(few) =
+            u32::try_from(most).ok().filter(|most| *most < LARGE_PAGE).and_then(NonZeroU32::new)
+        {
+            options = options.with_max_item_count(MaxItemCountHint::Limit(few));
+        }
         let sent = self.container.query_items::<Value>(query, scope, Some(options));
         let rows = tokio::time::timeout(REQUEST_LIMIT, sent).await;
         rows.map_err(|_| of_status(operation, None, ""))?.map_err(|error| failed(operation, &error))
@@ -333,7 +344,7 @@ impl Client {
         most: usize,
     ) -> Result<Vec<T>, ProviderError> {
         let late = || of_status(operation, None, "");
-        let mut rows = self.rows(operation, scope, sql, parameters).await?;
+        let mut rows = self.rows(operation, scope, sql, parameters, most).await?;
         let mut found = Vec::new();
         while found.len() < most {
             // The limit counts for each page.
