@@ -136,7 +136,7 @@ pub(super) async fn system(
     Extension(caller): Known,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let system = view::system(&app).await?;
+    let system = view::known_system(&app).await?;
     let samples = view::series(&app).await?.items;
     let time = |sample: Option<&view::Sample>| Moment::of(sample.map_or(0, |sample| sample.at_ms));
     let (plots, from, to) = (plots(&samples), time(samples.first()), time(samples.last()));

@@ -22,9 +22,9 @@ pub(crate) use series::{Sample, Samples, Series, series};
 pub(crate) use state::{StateView, state};
 pub(crate) use store::{
     AuditPage, Counts, DeadLetterView, DeadLetters, Queues, System, audit, counts, dead_letter, dead_letters,
-    queues, system,
+    known_system, queues, system,
 };
 pub(crate) use time::rfc3339;
-pub(crate) use timeline::{TimelineView, timeline};
+pub(crate) use timeline::{TimelineView, schema as timeline_schema, timeline};
 pub(crate) use tree::{Executions, Tree, executions, tree};
 pub(crate) use why::{Why, why};
