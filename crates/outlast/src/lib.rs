@@ -166,7 +166,7 @@ pub mod providers {
         HoldOutcome, InstanceFilter, InstanceInfo, InstanceOutcome, InstancePage, InstanceQuery,
         InstanceTree, InstanceWatch, Interest, KvEntry, LeasedOutcome, LoadedTurn, MAX_WORKER_TAGS,
         ManagementProvider, MessageBound, NodeLease, NodeLoad, NodeOrchestration, NodeRecord, NodeReport,
-        NodeTags, OrchestrationItem, OsEntropy, OversizedTurn, PausedOrchestration, PendingWork, Provider,
+        NodeTags, OldestDue, OrchestrationItem, OsEntropy, OversizedTurn, PausedOrchestration, PendingWork, Provider,
         ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, QueuedItem,
         ReleaseOutcome, ScheduledActivityIdentifier, SemverRange, SessionFetchConfig, StartOutcome,
         StartPolicy, StartRequest, StoreGauges, SystemClock, SystemMetrics, TagFilter, TurnAhead, TurnCommit,
