@@ -88,10 +88,16 @@ fn operation(route: &Described) -> Value {
             "description": "a repeated request with the same key has no effect",
         })
     });
+    let traced = about.is_traced.then(|| {
+        json!({
+            "name": "traceparent", "in": "header", "schema": { "type": "string" },
+            "description": "the W3C trace context of the caller, which the traces of the instance continue; another text is ignored",
+        })
+    });
     let mut operation = json!({
         "operationId": format!("{} {}", route.method, route.path),
         "summary": about.summary,
-        "parameters": in_path.chain(in_query).chain(in_header).collect::<Vec<_>>(),
+        "parameters": in_path.chain(in_query).chain(in_header).chain(traced).collect::<Vec<_>>(),
         "responses": responses(route),
         "x-scope": route.scope.map(|scope| scope.as_str()),
     });

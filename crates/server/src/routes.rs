@@ -31,6 +31,8 @@ pub(crate) struct About {
     pub(crate) statuses: &'static [u16],
     /// Whether the header Idempotency-Key has a meaning.
     pub(crate) is_keyed: bool,
+    /// Whether the header traceparent has a meaning.
+    pub(crate) is_traced: bool,
     /// The media type of an answer without a schema; JSON if it is empty.
     pub(crate) media: &'static str,
 }

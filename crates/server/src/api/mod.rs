@@ -292,6 +292,7 @@ fn add_operate(routes: Routes) -> Routes {
         answer: Some("Started"),
         statuses: &[201, 200],
         is_keyed: true,
+        is_traced: true,
         ..write("Starts an instance; the header Idempotency-Key takes the place of its id", "StartBody")
     };
     let delete = About {
