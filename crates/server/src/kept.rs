@@ -36,9 +36,14 @@ impl<T: Clone> Kept<T> {
 
 /// A value whose read may take long. It is read in a task of its own, so that a request waits only as long as it likes.
 pub(crate) struct Refreshed<T> {
-    last: watch::Sender<Option<Read<T>>>,
+    state: watch::Sender<State<T>>,
     /// Dropped with the server, which ends the read.
     task: std::sync::Mutex<JoinSet<()>>,
+}
+
+struct State<T> {
+    last: Option<Read<T>>,
+    is_reading: bool,
 }
 
 /// A value, the time of its read, and the duration of the read.
@@ -57,9 +62,27 @@ impl<T> Read<T> {
     }
 }
 
+/// Ends the state of reading, also if the read panics.
+struct Reading<T>(watch::Sender<State<T>>);
+
+impl<T> Reading<T> {
+    fn end(self, read: Read<T>) {
+        self.0.send_modify(|state| state.last = Some(read));
+    }
+}
+
+impl<T> Drop for Reading<T> {
+    fn drop(&mut self) {
+        self.0.send_modify(|state| state.is_reading = false);
+    }
+}
+
 impl<T> Default for Refreshed<T> {
     fn default() -> Self {
-        Self { last: watch::Sender::new(None), task: std::sync::Mutex::default() }
+        Self {
+            state: watch::Sender::new(State { last: None, is_reading: false }),
+            task: std::sync::Mutex::default(),
+        }
     }
 }
 
@@ -71,28 +94,29 @@ impl<T: Clone + Send + Sync + 'static> Refreshed<T> {
         patience: Duration,
         read: impl Future<Output = Result<T, Problem>> + Send + 'static,
     ) -> Option<Read<T>> {
-        let mut last = self.last.subscribe();
-        let is_fresh = last.borrow_and_update().as_ref().is_some_and(|read| read.is_fresh(age_ms));
+        let mut state = self.state.subscribe();
+        let is_fresh = state.borrow().last.as_ref().is_some_and(|read| read.is_fresh(age_ms));
         if !is_fresh {
             self.begin(read);
             // The sender lives as long as this value.
-            let _ = tokio::time::timeout(patience, last.changed()).await;
+            let _ = tokio::time::timeout(patience, state.wait_for(|state| !state.is_reading)).await;
         }
-        last.borrow().clone()
+        state.borrow().last.clone()
     }
 
     fn begin(&self, read: impl Future<Output = Result<T, Problem>> + Send + 'static) {
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        while task.try_join_next().is_some() {}
-        if !task.is_empty() {
+        let begins = self.state.send_if_modified(|state| !std::mem::replace(&mut state.is_reading, true));
+        if !begins {
             return;
         }
-        let last = self.last.clone();
+        let reading = Reading(self.state.clone());
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        while task.try_join_next().is_some() {}
         task.spawn(async move {
             let began_ms = SystemClock.now_ms();
             let value = read.await;
             let at_ms = SystemClock.now_ms();
-            last.send_replace(Some(Read { at_ms, took_ms: at_ms.saturating_sub(began_ms), value }));
+            reading.end(Read { at_ms, took_ms: at_ms.saturating_sub(began_ms), value });
         });
     }
 }
@@ -136,5 +160,14 @@ mod tests {
         let failed = refreshed.get(5_000, patient, async { Err(Problem::invalid("no")) }).await.unwrap();
         assert!(failed.value.is_err() && !failed.is_fresh(5_000));
         assert_eq!(refreshed.get(5_000, patient, async { Ok(2) }).await.unwrap().value.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn read_that_panics_is_repeated() {
+        let refreshed = Refreshed::<u32>::default();
+        let patient = Duration::from_secs(30);
+        let panics = async { panic!("a bug of the store") };
+        assert!(refreshed.get(5_000, patient, panics).await.is_none());
+        assert_eq!(refreshed.get(5_000, patient, async { Ok(3) }).await.unwrap().value.unwrap(), 3);
     }
 }
