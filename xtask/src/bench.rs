@@ -40,7 +40,11 @@ pub(crate) const BENCHES: &[(&str, Needs, &str)] = &[
         "gauges, totals and lists of instances in stores with many finished instances",
     ),
     ("held", ServerIfPossible, "orchestrations per second and idle CPU time beside many held instances"),
-    ("api", ServerIfPossible, "the HTTP API and pages of `outlast serve` with many instances, against targets"),
+    (
+        "api",
+        ServerIfPossible,
+        "the HTTP API and pages of `outlast serve` with many instances, against targets",
+    ),
     ("check", Nothing, "`outlast check` with many running instances; fails above a minute"),
     (
         "soak",

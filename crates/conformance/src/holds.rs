@@ -306,7 +306,8 @@ pub async fn the_oldest_due_item_may_be_fetched(factory: &dyn ProviderFactory) {
     if oldest().await.is_none() {
         return;
     }
-    let waits = async || oldest().await.map(|oldest| (oldest.message_ms, oldest.activity_ms)).unwrap_or_default();
+    let waits =
+        async || oldest().await.map(|oldest| (oldest.message_ms, oldest.activity_ms)).unwrap_or_default();
     assert_eq!(waits().await, (None, None), "no item waits");
     enqueue_all(provider, &[timer(ID, 2, factory.now_ms() + 3_600_000)]).await;
     assert_eq!(waits().await, (None, None), "the timer is delayed");

@@ -9,9 +9,10 @@ use outlast_provider::model::{Event, ExecutionStatus};
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, NodeRecord, NodeReport, OldestDue, OldestPage,
-    PausedOrchestration, PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
-    QueueBacklog, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, NodeRecord, NodeReport, OldestDue,
+    OldestPage, PausedOrchestration, PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions,
+    PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
+    SystemMetrics,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -12,8 +12,9 @@ use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterQueue, DeadLetterRecord,
     DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome,
     ImportOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree,
-    NodeRecord, NodeReport, OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions,
-    PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    NodeRecord, NodeReport, OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin,
+    PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
+    SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, NodeRow, ResetRows};
 use std::time::Duration;

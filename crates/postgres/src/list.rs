@@ -4,8 +4,8 @@ use crate::PostgresError;
 use crate::db::{Db, ONLY, Param, Result, cell, column, text, text_option, unsigned};
 use crate::text::{owned, owned_option};
 use outlast_provider::{
-    ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, OldestDue, QueueBacklog, QueueDepths, StoreGauges,
-    SystemMetrics,
+    ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, OldestDue, QueueBacklog, QueueDepths,
+    StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::listing::{BUDGET, PageRows, WINDOW, WINDOWS, is_filtered, needs_attention};
 use tokio_postgres::Row;

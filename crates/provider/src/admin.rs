@@ -5,8 +5,8 @@ use crate::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, NodeRecord, NodeReport,
-    OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderError, PruneOptions, PruneResult,
+    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_model::Event;
 use std::any::Any;

@@ -22,8 +22,8 @@ use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, NodeRecord, NodeReport,
-    OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths,
-    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult,
+    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, NodeRow, ResetRows, Watches};
 use std::time::Duration;

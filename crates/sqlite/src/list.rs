@@ -6,8 +6,8 @@ use crate::history::ExecutionKey;
 use crate::sql;
 use outlast_model::ExecutionStatus;
 use outlast_provider::{
-    ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, OldestDue, QueueBacklog, QueueDepths, StoreGauges,
-    SystemMetrics,
+    ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, OldestDue, QueueBacklog, QueueDepths,
+    StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::listing::{BUDGET, PageRows, WINDOW, WINDOWS, is_filtered, needs_attention};
 use rusqlite::Row;

@@ -165,7 +165,10 @@ async fn metrics_have_the_same_figures_in_every_format() {
     Program::start(&path).await.fill_and_stop().await;
     let metrics = |more: &[&str]| run(["metrics", "--store", path.to_str().unwrap()].iter().chain(more));
     let text = metrics(&[]).fine();
-    assert!(text.starts_with("METRIC                        LABELS                            VALUE\n"), "{text}");
+    assert!(
+        text.starts_with("METRIC                        LABELS                            VALUE\n"),
+        "{text}"
+    );
     assert!(text.contains("\noutlast_instances             status=completed                  4\n"), "{text}");
     let prometheus = metrics(&["--prometheus"]).fine();
     assert!(

@@ -4,8 +4,8 @@ use super::{Client, ClientError};
 use outlast_model::{Event, SystemStats};
 use outlast_provider::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, OldestDue, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
-    QueueDepths, StoreGauges, SystemMetrics,
+    InstanceQuery, InstanceTree, OldestDue, PendingWork, ProviderAdmin, ProviderError, PruneOptions,
+    PruneResult, QueueDepths, StoreGauges, SystemMetrics,
 };
 use tracing::info;
 

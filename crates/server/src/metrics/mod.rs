@@ -77,7 +77,11 @@ async fn store(app: &App, text: &mut Text) -> Result<(), Problem> {
     );
     if let Some(OldestDue { message_ms, activity_ms }) = oldest {
         let name = "outlast_queue_oldest_seconds";
-        text.head(name, "gauge", "The longest wait of an item that a runtime may take now; 0 without such an item.");
+        text.head(
+            name,
+            "gauge",
+            "The longest wait of an item that a runtime may take now; 0 without such an item.",
+        );
         for (queue, waited_ms) in [("orchestrator", message_ms), ("worker", activity_ms)] {
             let seconds = waited_ms.unwrap_or(0) as f64 / 1_000.0;
             text.line(name, format!("queue=\"{queue}\""), seconds);

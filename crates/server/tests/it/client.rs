@@ -128,7 +128,8 @@ async fn start_keeps_the_trace_context_of_its_caller() {
     assert!(start("malformed").traceparent("00-0-0-0").send().await.unwrap().is_started());
     assert_eq!(caller_of(&server, "malformed").await, None);
     for (id, header, kept) in [("posted", caller, Some(caller)), ("ignored", "no context", None)] {
-        let body = format!(r#"{{"orchestration":"order","instance":"{id}","input":"\"card\"","reason":"test"}}"#);
+        let body =
+            format!(r#"{{"orchestration":"order","instance":"{id}","input":"\"card\"","reason":"test"}}"#);
         let headers = [("content-type", "application/json"), ("traceparent", header)];
         assert_eq!(server.send("POST", "/api/v1/instances", &headers, &body).await.status, 201);
         assert_eq!(caller_of(&server, id).await.as_deref(), kept, "{id}");

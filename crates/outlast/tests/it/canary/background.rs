@@ -4,9 +4,7 @@ use super::{activities, orchestrations, secret};
 use crate::support::{LONGEST_WAIT, pass};
 use async_trait::async_trait;
 use outlast::providers::memory::MemoryProvider;
-use outlast::providers::{
-    NodeReport, Provider, ProviderAdmin, ProviderError, StoreGauges, forward_provider,
-};
+use outlast::providers::{NodeReport, Provider, ProviderAdmin, ProviderError, StoreGauges, forward_provider};
 use outlast::runtime::observer::{
     ActivityDelivery, CommitObserver, CommittedActivity, CommittedTurn, Observe,
 };
@@ -114,8 +112,7 @@ pub(super) async fn run(log_error_texts: bool) {
     options.observability.gauge_poll_interval = Duration::from_millis(10);
     let echo = |_: OrchestrationContext, input: String| async move { Ok(input) };
     let registry = orchestrations().register("Echo", echo).build();
-    let runtime =
-        Runtime::start_with_options(store.clone(), activities().build(), registry, options).await;
+    let runtime = Runtime::start_with_options(store.clone(), activities().build(), registry, options).await;
     let at_least = async |calls: &AtomicUsize, count: usize| {
         let until = Instant::now() + LONGEST_WAIT;
         while calls.load(Ordering::Relaxed) < count {
