@@ -16,7 +16,7 @@ mod why;
 pub(crate) use events::{EventPage, EventQuery, StoredEvents, events, payloads, stored_events};
 pub(crate) use history::{History, execution, history, info};
 pub(crate) use instance::{Detail, Instance, InstancePage, ListQuery, detail, list, stored_status};
-pub(crate) use nodes::{NodeView, Nodes, nodes};
+pub(crate) use nodes::{LeaseView, NodeView, Nodes, TagsView, nodes};
 pub(crate) use pending::{Pending, pending};
 pub(crate) use series::{Sample, Samples, Series, series};
 pub(crate) use state::{StateView, state};

@@ -3,6 +3,7 @@
 use super::rfc3339;
 use crate::app::{App, Totals};
 use crate::problem::{Code, Problem};
+use outlast::lens::span;
 use outlast::providers::{AuditRecord, Clock, DeadLetter, QueueBacklog, SystemClock};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -103,24 +104,33 @@ pub(crate) struct Depth {
     pub(crate) due: Option<u64>,
     /// Items that become visible later; null if the store does not tell them apart.
     pub(crate) delayed: Option<u64>,
+    /// The longest wait of an item that a fetch may take now; null without such an item, or if the store does not look.
+    pub(crate) oldest_ms: Option<u64>,
 }
 
 impl Depth {
-    fn of(waiting: u64, backlog: Option<QueueBacklog>) -> Self {
+    fn of(waiting: u64, backlog: Option<QueueBacklog>, oldest_ms: Option<u64>) -> Self {
         Self {
             waiting,
             due: backlog.map(|backlog| backlog.due),
             delayed: backlog.map(|backlog| backlog.delayed),
+            oldest_ms,
         }
+    }
+
+    /// The longest wait for a page.
+    pub(crate) fn oldest(&self) -> String {
+        self.oldest_ms.map_or_else(|| "–".to_string(), span)
     }
 }
 
 pub(crate) async fn queues(app: &App) -> Result<Queues, Problem> {
     let gauges = app.client.get_gauges().await?;
+    let oldest = app.client.oldest_due().await?.unwrap_or_default();
     let held = app.client.count_held().await?;
     Ok(Queues {
-        turns: Depth::of(gauges.orchestrator_queue, gauges.orchestrator_backlog),
-        activities: Depth::of(gauges.worker_queue, gauges.worker_backlog),
+        turns: Depth::of(gauges.orchestrator_queue, gauges.orchestrator_backlog, oldest.message_ms),
+        activities: Depth::of(gauges.worker_queue, gauges.worker_backlog, oldest.activity_ms),
         held_instances: held.map(|held| held.instances),
         held_messages: held.map(|held| held.messages),
     })
