@@ -40,6 +40,11 @@ pub(crate) const BENCHES: &[(&str, Needs, &str)] = &[
         "gauges, totals and lists of instances in stores with many finished instances",
     ),
     ("held", ServerIfPossible, "orchestrations per second and idle CPU time beside many held instances"),
+    (
+        "api",
+        ServerIfPossible,
+        "the HTTP API and pages of `outlast serve` with many instances, against targets",
+    ),
     ("check", Nothing, "`outlast check` with many running instances; fails above a minute"),
     (
         "soak",
@@ -68,6 +73,7 @@ impl Args {
         let (_, needs, _) = found.ok_or_else(|| format!("there is no benchmark `{name}`. {}", list()))?;
         match name.as_str() {
             "compare" => crate::run_tool("outlast-bench-compare", args),
+            "api" => run(name, &[&[program()?], args].concat(), needs.server(args)?.as_ref()),
             "check" => run(name, &[&programs_to_check()?, args].concat(), None),
             "engine" => run("instructions", args, None),
             name => run(name, args, needs.server(args)?.as_ref()),
@@ -99,8 +105,20 @@ fn run(name: &str, args: &[String], server: Option<&Server>) -> Result<ExitCode,
 
 /// Builds the command and the program that it checks, and returns their paths.
 fn programs_to_check() -> Result<[String; 2], String> {
-    let build = ["build", "--release", "-p", "outlast-cli", "--bin", "outlast", "--example", "orders"];
+    Ok([built(&["--bin", "outlast", "--example", "orders"], "outlast")?, path("examples/orders")])
+}
+
+/// Builds the command for release, and returns its path.
+fn program() -> Result<String, String> {
+    built(&["--bin", "outlast"], "outlast")
+}
+
+fn built(targets: &[&str], name: &str) -> Result<String, String> {
+    let build = [&["build", "--release", "-p", "outlast-cli"], targets].concat();
     process::output(&mut process::cargo(&build))?;
-    let built = process::target().join("release");
-    Ok([built.join("outlast"), built.join("examples").join("orders")].map(|path| path.display().to_string()))
+    Ok(path(name))
+}
+
+fn path(name: &str) -> String {
+    process::target().join("release").join(name).display().to_string()
 }

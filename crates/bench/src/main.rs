@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and starts threads")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that fails stops")]
 
+mod api;
 mod cases;
 mod check;
 mod compare;
@@ -55,6 +56,13 @@ outlast-bench lists [--finished N]
 Fills stores with N finished instances (default: 1,000,000), of which a few failed, and one running
 instance for each thousand of them; prints the times of gauges, totals and lists, and the times
 without the index of running and failed instances. `cargo xtask bench lists` starts the server.
+
+outlast-bench api OUTLAST [--instances N] [--seconds N]
+
+Fills stores with N instances (default: 1,000,000) and measures `OUTLAST serve` on them: its size and start, lists and
+counts over HTTP, the first byte of the page, and by how much 200 requests per second slow a full workload
+(rounds of --seconds, default: 10). Fails if a target is missed. `cargo xtask bench api` builds the program
+and starts the server.
 
 outlast-bench held [--held N] [--cycles N]
 
@@ -138,6 +146,8 @@ fn main() -> ExitCode {
         }
         Some("observe") => exit_code(observe::main(args)),
         Some("sizes") => exit_code(sizes::main(args)),
+        Some("api") => verdict(api::main(args)),
+        Some("api-load") => exit_code(api::generate(args)),
         Some("lists") => exit_code(lists::main(args)),
         Some("held") => exit_code(held::main(args)),
         Some("check") => verdict(check::main(args)),

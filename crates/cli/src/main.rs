@@ -40,6 +40,7 @@ mod node;
 mod orchestration;
 mod output;
 mod queue;
+mod queued;
 #[cfg(all(test, feature = "server", feature = "tui"))]
 mod reference;
 mod retention;

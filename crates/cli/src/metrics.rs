@@ -6,9 +6,10 @@ use crate::output::{print_list, table, write};
 use crate::store::{self, Intent, StoreArgs};
 use clap::Args as ClapArgs;
 use outlast::client::Client;
-use outlast::providers::QueueBacklog;
+use outlast::providers::{OldestDue, QueueBacklog};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 
 /// The most dead letters that are counted: a store lists them with their texts.
 const MOST_DEAD_LETTERS: usize = 100;
@@ -50,9 +51,25 @@ struct Figures {
 struct Metric {
     name: &'static str,
     labels: BTreeMap<&'static str, &'static str>,
-    value: u64,
+    value: Value,
     #[serde(skip)]
     help: &'static str,
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[serde(untagged)]
+enum Value {
+    Count(u64),
+    Seconds(f64),
+}
+
+impl Display for Value {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => count.fmt(f),
+            Self::Seconds(seconds) => seconds.fmt(f),
+        }
+    }
 }
 
 impl Metric {
@@ -64,8 +81,10 @@ impl Metric {
 }
 
 async fn read(client: &Client) -> Result<Vec<Metric>, Failure> {
+    use Value::{Count, Seconds};
     let totals = client.get_system_metrics().await?;
     let gauges = client.get_gauges().await?;
+    let oldest = client.oldest_due().await?;
     let held = client.count_held().await?;
     let dead_letters = client.list_dead_letters(MOST_DEAD_LETTERS).await?.len() as u64;
     let mut metrics = Vec::new();
@@ -79,7 +98,7 @@ async fn read(client: &Client) -> Result<Vec<Metric>, Failure> {
     ];
     for (status, count) in instances {
         let help = "Instances by the status of their current execution.";
-        add("outlast_instances", help, &[("status", status)], count);
+        add("outlast_instances", help, &[("status", status)], Count(count));
     }
     let queues = [
         (
@@ -93,13 +112,20 @@ async fn read(client: &Client) -> Result<Vec<Metric>, Failure> {
     for (queue, waiting, backlog, held) in queues {
         for (state, count) in states(waiting, backlog).into_iter().chain(held.map(|held| ("held", held))) {
             let help = "Messages and activities that wait, by queue and state.";
-            add("outlast_queue_messages", help, &[("queue", queue), ("state", state)], count);
+            add("outlast_queue_messages", help, &[("queue", queue), ("state", state)], Count(count));
+        }
+    }
+    if let Some(OldestDue { message_ms, activity_ms }) = oldest {
+        let help = "The longest wait of an item that a runtime may take now; 0 without such an item.";
+        for (queue, waited_ms) in [("orchestrator", message_ms), ("worker", activity_ms)] {
+            let seconds = waited_ms.unwrap_or(0) as f64 / 1_000.0;
+            add("outlast_queue_oldest_seconds", help, &[("queue", queue)], Seconds(seconds));
         }
     }
     if let Some(held) = held {
-        add("outlast_held_instances", "Paused and parked instances.", &[], held.instances);
+        add("outlast_held_instances", "Paused and parked instances.", &[], Count(held.instances));
     }
-    add("outlast_dead_letters", "Dead letters, counted up to 100.", &[], dead_letters);
+    add("outlast_dead_letters", "Dead letters, counted up to 100.", &[], Count(dead_letters));
     Ok(metrics)
 }
 

@@ -47,7 +47,7 @@ impl HttpClient {
     /// either.
     pub async fn requeue_dead_letter(&self, id: u64, reason: &str) -> Result<(), ClientError> {
         let path = format!("/dead-letters/{id}/requeue");
-        self.post::<Settled>("", &path, json!({ "reason": reason }), None).await.map(drop)
+        self.post::<Settled>("", &path, json!({ "reason": reason }), &[]).await.map(drop)
     }
 
     /// Deletes a dead letter. The server records the name of the token.
@@ -57,7 +57,7 @@ impl HttpClient {
     /// An error that is not retryable if there is no such dead letter.
     pub async fn drop_dead_letter(&self, id: u64, reason: &str) -> Result<(), ClientError> {
         let path = format!("/dead-letters/{id}?reason={}", encoded(reason));
-        self.request::<Settled>(Method::DELETE, "", &path, None, None).await.map(drop)
+        self.request::<Settled>(Method::DELETE, "", &path, None, &[]).await.map(drop)
     }
 
     async fn dead_letters(&self, before: Option<u64>, limit: usize) -> Result<Vec<Letter>, ClientError> {

@@ -144,7 +144,7 @@ impl HttpClient {
     ) -> Result<DeleteInstanceResult, ClientError> {
         let params = format!("force={force}&reason={}", encoded(&self.reason));
         let path = of_instance(instance, "", &params);
-        let removed = self.request::<Removed>(Method::DELETE, instance, &path, None, None).await?.value;
+        let removed = self.request::<Removed>(Method::DELETE, instance, &path, None, &[]).await?.value;
         Ok(DeleteInstanceResult {
             instances_deleted: removed.instances,
             executions_deleted: removed.executions,
@@ -165,7 +165,7 @@ impl HttpClient {
     ) -> Result<PruneResult, ClientError> {
         let body = json!({ "keep_last": options.keep_last, "completed_before_ms": options.completed_before });
         let removed =
-            self.post::<Removed>(instance, &of_instance(instance, "/prune", ""), body, None).await?.value;
+            self.post::<Removed>(instance, &of_instance(instance, "/prune", ""), body, &[]).await?.value;
         Ok(PruneResult {
             instances_processed: 1,
             executions_deleted: removed.executions,

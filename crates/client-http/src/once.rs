@@ -1,7 +1,7 @@
 //! Events and queue messages that are stored at most once.
 
 use crate::HttpClient;
-use crate::transport::{encoded, of_instance};
+use crate::transport::{KEY, encoded, of_instance};
 use crate::wire::Accepted;
 use outlast::ClientError;
 use serde_json::{Value, json};
@@ -49,6 +49,6 @@ impl HttpClient {
         key: &str,
     ) -> Result<bool, ClientError> {
         let path = of_instance(instance, path, "");
-        Ok(self.post::<Accepted>(instance, &path, body, Some(key)).await?.value.changed)
+        Ok(self.post::<Accepted>(instance, &path, body, &[(KEY, key)]).await?.value.changed)
     }
 }

@@ -55,7 +55,7 @@ impl HttpClient {
         query: &InstanceQuery,
     ) -> Result<OperationPreview, ClientError> {
         let body = json!({ "action": verb.as_str(), "filter": filter(query), "dry_run": true });
-        Ok(self.post("", "/operations", body, None).await?.value)
+        Ok(self.post("", "/operations", body, &[]).await?.value)
     }
 
     /// Changes the instances of a preview: the same verb and query. The server changes them one after the other, at a bounded rate, and
@@ -78,7 +78,7 @@ impl HttpClient {
             "count": preview.count,
             "reason": reason,
         });
-        Ok(self.post("", "/operations", body, None).await?.value)
+        Ok(self.post("", "/operations", body, &[]).await?.value)
     }
 
     /// The progress of an operation.
@@ -106,7 +106,7 @@ impl HttpClient {
     /// [`ClientError::InvalidInput`] if it has ended.
     pub async fn stop_operation(&self, id: &str, reason: &str) -> Result<Operation, ClientError> {
         let path = format!("/operations/{}/stop", encoded(id));
-        Ok(self.post("", &path, json!({ "reason": reason }), None).await?.value)
+        Ok(self.post("", &path, json!({ "reason": reason }), &[]).await?.value)
     }
 }
 

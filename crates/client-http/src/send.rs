@@ -1,7 +1,7 @@
 //! Starts, events, messages and cancellations.
 
 use crate::HttpClient;
-use crate::transport::{encoded, of_instance};
+use crate::transport::{KEY, encoded, of_instance};
 use crate::wire::{Accepted, Started};
 use outlast::ClientError;
 use serde::Serialize;
@@ -65,7 +65,7 @@ impl HttpClient {
         input: impl Into<String>,
     ) -> Result<(String, bool), ClientError> {
         let body = json!({ "orchestration": orchestration.into(), "input": input.into() });
-        let started = self.post::<Started>("", "/instances", body, Some(key)).await?.value;
+        let started = self.post::<Started>("", "/instances", body, &[(KEY, key)]).await?.value;
         Ok((started.instance, started.started))
     }
 
@@ -77,7 +77,7 @@ impl HttpClient {
         input: String,
     ) -> Result<(), ClientError> {
         let body = json!({ "instance": instance, "orchestration": orchestration, "version": version, "input": input });
-        self.post::<Started>(&instance, "/instances", body, None).await.map(drop)
+        self.post::<Started>(&instance, "/instances", body, &[]).await.map(drop)
     }
 
     /// Raises an event for a wait by name. Unlike [`outlast::Client::raise_event`], an instance that does not exist or has ended is an error.
@@ -166,7 +166,7 @@ impl HttpClient {
 
     /// Posts a request about an instance; returns whether it changed the instance.
     pub(crate) async fn act(&self, instance: &str, path: &str, body: Value) -> Result<bool, ClientError> {
-        let accepted = self.post::<Accepted>(instance, &of_instance(instance, path, ""), body, None).await?;
+        let accepted = self.post::<Accepted>(instance, &of_instance(instance, path, ""), body, &[]).await?;
         Ok(accepted.value.changed)
     }
 

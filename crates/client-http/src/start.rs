@@ -1,10 +1,12 @@
 //! Starts with options.
 
 use crate::HttpClient;
+use crate::transport::KEY;
 use crate::wire::Started;
 use outlast::ClientError;
 use outlast::client::{Conflict, StartReceipt};
 use outlast::providers::StartOutcome;
+use outlast::runtime::observer::is_traceparent;
 use serde::Serialize;
 use serde_json::json;
 use std::time::Duration;
@@ -21,6 +23,7 @@ pub struct HttpStartBuilder<'a> {
     delay: Option<Duration>,
     conflict: Conflict,
     messages: Vec<Result<(String, String), ClientError>>,
+    traceparent: Option<String>,
 }
 
 impl HttpClient {
@@ -36,6 +39,7 @@ impl HttpClient {
             delay: None,
             conflict: Conflict::default(),
             messages: Vec::new(),
+            traceparent: None,
         }
     }
 }
@@ -98,6 +102,12 @@ impl HttpStartBuilder<'_> {
         self
     }
 
+    /// The W3C `traceparent` of the caller, as for [`outlast::client::StartBuilder::traceparent`].
+    pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
+        self.traceparent = Some(traceparent.into()).filter(|text| is_traceparent(text));
+        self
+    }
+
     /// Sends the start and its events. If the instance exists, this is not an error: the receipt says so.
     ///
     /// # Errors
@@ -122,8 +132,10 @@ impl HttpStartBuilder<'_> {
             "messages": messages,
         });
         let instance = self.instance.unwrap_or_default();
-        let answer =
-            self.client.post::<Started>(&instance, "/instances", body, self.token.as_deref()).await?;
+        let key = self.token.as_deref().map(|token| (KEY, token));
+        let headers: Vec<_> =
+            key.into_iter().chain(self.traceparent.as_deref().map(|text| ("traceparent", text))).collect();
+        let answer = self.client.post::<Started>(&instance, "/instances", body, &headers).await?;
         let Started { instance, started, status } = answer.value;
         let outcome = if started { StartOutcome::Started } else { StartOutcome::AlreadyExists { status } };
         Ok(StartReceipt::new(instance, outcome))

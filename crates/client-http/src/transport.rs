@@ -16,6 +16,8 @@ pub(crate) type Body = Full<Bytes>;
 
 /// The most bytes of an answer.
 const LARGEST: usize = 256 * 1024 * 1024;
+/// The header of a key that the server takes once.
+pub(crate) const KEY: &str = "idempotency-key";
 /// The operation in errors of the connection.
 const OPERATION: &str = "http";
 
@@ -45,7 +47,7 @@ impl HttpClient {
         instance: &str,
         path: &str,
     ) -> Result<Answer<T>, ClientError> {
-        self.request(Method::GET, instance, path, None, None).await
+        self.request(Method::GET, instance, path, None, &[]).await
     }
 
     /// Sends a body with the client's reason.
@@ -54,12 +56,12 @@ impl HttpClient {
         instance: &str,
         path: &str,
         mut body: Value,
-        key: Option<&str>,
+        headers: &[(&str, &str)],
     ) -> Result<Answer<T>, ClientError> {
         if body["reason"].is_null() {
             body["reason"] = self.reason.as_str().into();
         }
-        self.request(Method::POST, instance, path, Some(body), key).await
+        self.request(Method::POST, instance, path, Some(body), headers).await
     }
 
     pub(crate) async fn request<T: DeserializeOwned>(
@@ -68,14 +70,14 @@ impl HttpClient {
         instance: &str,
         path: &str,
         body: Option<Value>,
-        key: Option<&str>,
+        headers: &[(&str, &str)],
     ) -> Result<Answer<T>, ClientError> {
         let mut request = Request::builder().method(method).uri(format!("{}/api/v1{path}", self.base));
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        if let Some(key) = key {
-            request = request.header("idempotency-key", key);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
         }
         let text = body.map(|body| body.to_string());
         if text.is_some() {

@@ -14,6 +14,9 @@ const ID: &str = "held";
 /// Longer than the resolution of the clock.
 const A_MOMENT: Duration = Duration::from_millis(5);
 
+/// The clock of a store and that of its factory differ by less.
+const CLOCK_ERROR_MS: u64 = 100;
+
 fn paused() -> Hold {
     Hold { kind: HoldKind::Paused, actor: "operator \u{1f980}".to_string(), reason: "a\0b \"c\"".to_string() }
 }
@@ -290,6 +293,41 @@ pub async fn held_messages_are_counted_apart(factory: &dyn ProviderFactory) {
     assert_eq!(release(provider, ID).await, ReleaseOutcome::Released);
     assert_eq!(admin(provider).count_held().await, Ok(Some(HeldCounts::default())));
     operator(provider).sees_waiting(5, 0, "no instance is held").await;
+}
+
+/// The longest waits are those of items that a fetch may take. Delayed and leased items, and messages of held instances, do not count;
+/// an item whose lease ended has waited since it became visible.
+pub async fn the_oldest_due_item_may_be_fetched(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let lease = factory.lock_timeout();
+    let lease_ms = lease.as_millis() as u64;
+    create_instance(provider, ID).await;
+    let oldest = async || admin(provider).oldest_due().await.expect("oldest_due succeeds");
+    if oldest().await.is_none() {
+        return;
+    }
+    let waits =
+        async || oldest().await.map(|oldest| (oldest.message_ms, oldest.activity_ms)).unwrap_or_default();
+    assert_eq!(waits().await, (None, None), "no item waits");
+    enqueue_all(provider, &[timer(ID, 2, factory.now_ms() + 3_600_000)]).await;
+    assert_eq!(waits().await, (None, None), "the timer is delayed");
+    let began = factory.now_ms();
+    enqueue_all(provider, &[raised(ID, "one", "")]).await;
+    enqueue_activity(provider, activity(ID, 2)).await;
+    must_fetch(provider, lease).await;
+    must_fetch_activity(provider, lease).await;
+    poke(provider, ID).await;
+    assert_eq!(waits().await, (None, None), "no fetch may take a message of a leased instance");
+    outlive(lease).await;
+    let (Some(message), Some(activity)) = waits().await else { panic!("both leases have ended") };
+    let most = factory.now_ms().saturating_sub(began) + CLOCK_ERROR_MS;
+    for waited in [message, activity] {
+        assert!((lease_ms..=most).contains(&waited), "{waited} ms is not from {lease_ms} to {most}");
+    }
+    if is_held(provider, ID).await {
+        let (message, activity) = waits().await;
+        assert!(message.is_none() && activity.is_some(), "{message:?} {activity:?}: messages are held");
+    }
 }
 
 /// Only an instance that exists and has not ended is held, once. Held instances are listed in the order of their ids.

@@ -9,9 +9,10 @@ use outlast_provider::model::{Event, ExecutionStatus};
 use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, NodeRecord, NodeReport, OldestPage,
-    PausedOrchestration, PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
-    QueueBacklog, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, NodeRecord, NodeReport, OldestDue,
+    OldestPage, PausedOrchestration, PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions,
+    PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
+    SystemMetrics,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -130,6 +131,19 @@ impl ProviderAdmin for MemoryProvider {
                 orchestrator_backlog: Some(QueueBacklog::of(messages, later)),
                 worker_backlog: Some(QueueBacklog::of(activities, later_activities)),
             })
+        })
+    }
+
+    async fn oldest_due(&self) -> Result<Option<OldestDue>, ProviderError> {
+        self.change(|state, now| {
+            let messages = state.waiting_messages(now).filter(|message| {
+                message.visible_at <= now && state.rules.may_be_oldest(state, &message.instance, now)
+            });
+            let activities = state.waiting_activities(now).filter(|activity| activity.visible_at <= now);
+            Ok(Some(OldestDue {
+                message_ms: messages.map(|message| now - message.visible_at).max(),
+                activity_ms: activities.map(|activity| now - activity.visible_at).max(),
+            }))
         })
     }
 

@@ -324,6 +324,8 @@ defects! {
     ReleaseReordersMessages = "",
     /// A cancellation of a held instance waits for its release.
     CancelWaitsForRelease = "",
+    /// The oldest due message may be one of an instance whose turn runs.
+    OldestDueCountsLeased = "",
     /// Queue depths and gauges count the messages of held instances.
     DepthsCountHeld = "",
     /// Deleting keeps the hold, so that a new instance with the same id is held.

@@ -166,12 +166,12 @@ pub mod providers {
         HoldOutcome, InstanceFilter, InstanceInfo, InstanceOutcome, InstancePage, InstanceQuery,
         InstanceTree, InstanceWatch, Interest, KvEntry, LeasedOutcome, LoadedTurn, MAX_WORKER_TAGS,
         ManagementProvider, MessageBound, NodeLease, NodeLoad, NodeOrchestration, NodeRecord, NodeReport,
-        NodeTags, OrchestrationItem, OsEntropy, OversizedTurn, PausedOrchestration, PendingWork, Provider,
-        ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, QueuedItem,
-        ReleaseOutcome, ScheduledActivityIdentifier, SemverRange, SessionFetchConfig, StartOutcome,
-        StartPolicy, StartRequest, StoreGauges, SystemClock, SystemMetrics, TagFilter, TurnAhead, TurnCommit,
-        TurnRequest, WorkItem, WorkNotes, WorkRequest, current_build_version, forward_provider,
-        saturating_ms,
+        NodeTags, OldestDue, OrchestrationItem, OsEntropy, OversizedTurn, PausedOrchestration, PendingWork,
+        Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths,
+        QueuedItem, ReleaseOutcome, ScheduledActivityIdentifier, SemverRange, SessionFetchConfig,
+        StartOutcome, StartPolicy, StartRequest, StoreGauges, SystemClock, SystemMetrics, TagFilter,
+        TurnAhead, TurnCommit, TurnRequest, WorkItem, WorkNotes, WorkRequest, current_build_version,
+        forward_provider, saturating_ms,
     };
     pub use outlast_provider::{error, management};
 

@@ -12,8 +12,9 @@ use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterQueue, DeadLetterRecord,
     DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome,
     ImportOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree,
-    NodeRecord, NodeReport, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions,
-    PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    NodeRecord, NodeReport, OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin,
+    PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
+    SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, NodeRow, ResetRows};
 use std::time::Duration;
@@ -126,6 +127,10 @@ impl ProviderAdmin for PostgresProvider {
 
     async fn get_gauges(&self) -> Answer<StoreGauges> {
         during("get_gauges", list::gauges(&self.shared.db).await)
+    }
+
+    async fn oldest_due(&self) -> Answer<Option<OldestDue>> {
+        during("oldest_due", list::oldest_due(&self.shared.db).await.map(Some))
     }
 
     async fn list_children(&self, instance_id: &str) -> Answer<Vec<String>> {

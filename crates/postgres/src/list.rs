@@ -4,8 +4,8 @@ use crate::PostgresError;
 use crate::db::{Db, ONLY, Param, Result, cell, column, text, text_option, unsigned};
 use crate::text::{owned, owned_option};
 use outlast_provider::{
-    ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueBacklog, QueueDepths, StoreGauges,
-    SystemMetrics,
+    ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, OldestDue, QueueBacklog, QueueDepths,
+    StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::listing::{BUDGET, PageRows, WINDOW, WINDOWS, is_filtered, needs_attention};
 use tokio_postgres::Row;
@@ -193,6 +193,15 @@ pub(crate) async fn gauges(db: &Db) -> Result<StoreGauges> {
         orchestrator_backlog: Some(QueueBacklog::of(messages, unsigned(&row, "later_messages")?)),
         worker_backlog: Some(QueueBacklog::of(activities, unsigned(&row, "later_activities")?)),
     })
+}
+
+pub(crate) async fn oldest_due(db: &Db) -> Result<OldestDue> {
+    let Some(row) = db.one(&db.statements.oldest_due, &[]).await? else { return Ok(OldestDue::default()) };
+    let waited = |name: &str| {
+        let waited: Option<i64> = cell(&row, name)?;
+        Ok::<_, PostgresError>(waited.map(|ms| u64::try_from(ms).unwrap_or(0)))
+    };
+    Ok(OldestDue { message_ms: waited("message_ms")?, activity_ms: waited("activity_ms")? })
 }
 
 pub(crate) async fn children(db: &Db, instance: &str) -> Result<Vec<String>> {

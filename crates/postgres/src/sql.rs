@@ -113,6 +113,7 @@ statements!(
     reset,
     resume_orchestration,
     in_use_of,
+    oldest_due,
     oldest_instances,
     prune_audit,
     prune_dead_letters,

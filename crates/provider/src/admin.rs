@@ -5,8 +5,8 @@ use crate::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, NodeRecord, NodeReport,
-    OldestPage, PausedOrchestration, PendingWork, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderError, PruneOptions, PruneResult,
+    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_model::Event;
 use std::any::Any;
@@ -184,6 +184,14 @@ pub trait ProviderAdmin: Any + Send + Sync {
             orchestrator_backlog: None,
             worker_backlog: None,
         })
+    }
+
+    /// For each queue the longest wait of the items that a fetch may take now. Items that are delayed, items under a live lease and the
+    /// messages of leased and held instances do not count.
+    ///
+    /// The default, `None`, is for stores that do not look.
+    async fn oldest_due(&self) -> Result<Option<OldestDue>, ProviderError> {
+        Ok(None)
     }
 
     /// The newest dead letters, at most `limit`. The default is for stores without dead letters.

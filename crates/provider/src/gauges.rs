@@ -31,3 +31,13 @@ impl QueueBacklog {
         Self { due: depth.saturating_sub(delayed), delayed }
     }
 }
+
+/// The result of [`ProviderAdmin::oldest_due`](crate::ProviderAdmin::oldest_due): the longest waits of due items, in milliseconds by the
+/// store's clock. An item waits from the time at which it became visible, also while a lease that ended without a commit covered it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OldestDue {
+    /// Of the messages for orchestrations; `None` if no message is due.
+    pub message_ms: Option<u64>,
+    /// Of the activities; `None` if no activity is due.
+    pub activity_ms: Option<u64>,
+}

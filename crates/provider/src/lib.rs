@@ -41,7 +41,7 @@ pub use dead_letter::DeadLetterOutcome;
 pub use entropy::{Entropy, OsEntropy};
 pub use error::ProviderError;
 pub use filter::{DispatcherCapabilityFilter, SemverRange};
-pub use gauges::{QueueBacklog, StoreGauges};
+pub use gauges::{OldestDue, QueueBacklog, StoreGauges};
 pub use hold::{HoldOutcome, ReleaseOutcome};
 pub use item::{KvEntry, OrchestrationItem, SessionFetchConfig};
 pub use listing::{InstancePage, InstanceQuery};

@@ -48,23 +48,33 @@ export function startBulk() {
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    change(form);
+    if (asked) change(form);
+    else look(dialog, form, form.dataset.verb);
   });
   dialog.addEventListener("close", () => {
     asked = null;
     runs = "";
+    form.reset();
     document.dispatchEvent(new Event("outlast:changed"));
   });
+}
+
+/** A problem of the server, with its code. */
+class Refused extends Error {
+  constructor(text, code = "") {
+    super(text.charAt(0).toUpperCase() + text.slice(1));
+    this.code = code;
+  }
 }
 
 /** Posts a body; throws a text for people. */
 async function post(address, body) {
   const request = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   const answer = await fetch(address, request).catch(() => {
-    throw "The server does not answer.";
+    throw new Refused("The server does not answer.");
   });
   const value = await answer.json();
-  if (!answer.ok) throw value.detail || value.title;
+  if (!answer.ok) throw new Refused(value.detail || value.title, value.code);
   return value;
 }
 
@@ -97,9 +107,11 @@ async function look(dialog, form, verb) {
   const filter = ids.length ? { ids } : JSON.parse(form.dataset.filter);
   const error = form.querySelector(".error");
   error.textContent = "";
-  form.reset();
+  const { reason } = form.elements;
+  if (form.dataset.verb !== verb) form.reset();
+  form.dataset.verb = verb;
   show(form, { title: `${title} instances`, text: "Counting…" });
-  dialog.showModal();
+  if (!dialog.open) dialog.showModal();
   try {
     const found = await post(form.dataset.operations, { action: verb, filter, dry_run: true });
     if (mine !== looks || !dialog.open) return;
@@ -112,10 +124,10 @@ async function look(dialog, form, verb) {
       samples: [...found.samples, ...more],
       button: found.count ? `${title} ${counted(found.count, "instance")}` : "",
     });
-    if (found.count) form.elements.reason.focus();
-  } catch (text) {
+    if (found.count) reason.focus();
+  } catch (refused) {
     show(form, { text: "Nothing was changed." });
-    error.textContent = String(text);
+    error.textContent = refused.message;
   }
 }
 
@@ -129,9 +141,14 @@ async function change(form) {
     const begun = await post(form.dataset.operations, { ...asked, reason: form.elements.reason.value });
     runs = begun.id;
     follow(form, begun);
-  } catch (text) {
+  } catch (refused) {
     primary.disabled = false;
-    error.textContent = String(text);
+    error.textContent = refused.message;
+    // The same count would be refused again.
+    if (refused.code === "set_changed") {
+      primary.textContent = "Count again";
+      asked = null;
+    }
   }
 }
 
@@ -161,7 +178,7 @@ async function follow(form, begun) {
 async function stop(form) {
   try {
     await post(`${form.dataset.operations}/${runs}/stop`, { reason: "stopped on the page" });
-  } catch (text) {
-    form.querySelector(".error").textContent = String(text);
+  } catch (refused) {
+    form.querySelector(".error").textContent = refused.message;
   }
 }

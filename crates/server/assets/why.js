@@ -1,6 +1,7 @@
 // Fills the column "Why" of the list, and the counts above it. Both cost more than the list itself, so they come later.
 
 const FRESH_MS = 10000;
+const SOON_MS = 1000;
 const AT_A_TIME = 4;
 const MOST = 30;
 let last = 0;
@@ -15,7 +16,16 @@ export async function showCounts() {
     const answer = await fetch(`${document.body.dataset.base}/api/v1/instances/count`);
     if (!answer.ok) return;
     const counts = await answer.json();
-    for (const place of places) place.textContent = Number(counts[place.dataset.count]).toLocaleString();
+    const about = counts.exact ? "" : "≈";
+    for (const place of document.querySelectorAll("[data-count]")) {
+      const count = counts[place.dataset.count];
+      place.textContent = count === null ? "…" : about + count.toLocaleString();
+    }
+    // The store counts: its numbers come soon.
+    if (!counts.exact) {
+      countedAt = 0;
+      setTimeout(showCounts, SOON_MS);
+    }
   } catch {
     // The badge says that the server does not answer.
   }

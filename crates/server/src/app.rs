@@ -2,7 +2,7 @@
 
 use crate::access::Buckets;
 use crate::api::StoreMarks;
-use crate::kept::Kept;
+use crate::kept::{Kept, Refreshed};
 use crate::metrics::{Figures, Requests};
 use crate::operations::Operations;
 use crate::options::Options;
@@ -11,10 +11,15 @@ use crate::view::Samples;
 use outlast::Client;
 use outlast::providers::SystemMetrics;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The age up to which totals are not read again: they cost a scan of the store.
+/// The age up to which totals are not read again: they cost a scan of the store. A scan that takes long is repeated more seldom.
 pub(crate) const TOTALS_MS: u64 = 5_000;
+/// The time for which a page waits for totals. A page without them is painted at once, and gets them later.
+const SOON: Duration = Duration::from_millis(50);
+/// The time for which a request waits for totals that it cannot do without.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) type Shared = Arc<App>;
 
@@ -24,7 +29,7 @@ pub(crate) struct App {
     pub(crate) requests: Semaphore,
     pub(crate) rates: Buckets,
     streams: Arc<Semaphore>,
-    totals: Kept<SystemMetrics>,
+    totals: Refreshed<SystemMetrics>,
     pub(crate) figures: Kept<Figures>,
     pub(crate) marks: Kept<StoreMarks>,
     pub(crate) samples: Samples,
@@ -37,6 +42,8 @@ pub(crate) struct App {
 pub(crate) struct Totals {
     pub(crate) at_ms: u64,
     pub(crate) metrics: SystemMetrics,
+    /// Whether they need not be read again yet.
+    pub(crate) is_fresh: bool,
 }
 
 impl App {
@@ -48,7 +55,7 @@ impl App {
             requests: Semaphore::new(options.requests),
             rates: Buckets::new(options.request_rate, options.request_burst),
             streams: Arc::new(Semaphore::new(options.streams)),
-            totals: Kept::default(),
+            totals: Refreshed::default(),
             figures: Kept::default(),
             marks: Kept::default(),
             samples: Samples::default(),
@@ -75,10 +82,23 @@ impl App {
         self.options.streams.saturating_sub(self.streams.available_permits()) as u64
     }
 
-    /// The totals of the store, at most some seconds old.
+    /// The totals of the store, counted a short time ago.
     pub(crate) async fn totals(&self) -> Result<Totals, Problem> {
-        let read = async { Ok(self.client.get_system_metrics().await?) };
-        let (at_ms, metrics) = self.totals.get(TOTALS_MS, read).await?;
-        Ok(Totals { at_ms, metrics })
+        let late =
+            || Problem::later(Code::UNAVAILABLE, "the store has not counted its instances in time", 10);
+        self.totals_within(PATIENCE).await?.ok_or_else(late)
+    }
+
+    /// The totals of the store if they are known now, also older ones.
+    pub(crate) async fn known_totals(&self) -> Result<Option<Totals>, Problem> {
+        self.totals_within(SOON).await
+    }
+
+    async fn totals_within(&self, patience: Duration) -> Result<Option<Totals>, Problem> {
+        let client = self.client.clone();
+        let read = async move { Ok(client.get_system_metrics().await?) };
+        let Some(read) = self.totals.get(TOTALS_MS, patience, read).await else { return Ok(None) };
+        let is_fresh = read.is_fresh(TOTALS_MS);
+        Ok(Some(Totals { at_ms: read.at_ms, metrics: read.value?, is_fresh }))
     }
 }

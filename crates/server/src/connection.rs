@@ -21,6 +21,11 @@ use tokio_rustls::TlsAcceptor;
 /// The most bytes of the headers of a request.
 const HEADER_BYTES: usize = 64 * 1024;
 
+/// The time and the bytes for which a connection that the server has closed is read on. A close with unread bytes would reset the
+/// connection, and a client that still sends its body would lose the answer which refuses it.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 16 * 1024 * 1024;
+
 /// The times that a client may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
@@ -58,7 +63,7 @@ impl Connection {
 
     async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         let Self { peer, router, limits, mut stopped, .. } = self;
-        let io = TokioIo::new(Patient { stream, patience: limits.write, stalled: None });
+        let io = TokioIo::new(Patient::new(stream, limits.write));
         let router = TowerToHyperService::new(router);
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(peer));
@@ -86,9 +91,15 @@ struct Patient<T> {
     patience: Duration,
     /// The end of the patience with the write that is pending.
     stalled: Option<Pin<Box<Sleep>>>,
+    /// After the close: the end of the time for unread bytes, and the bytes so far.
+    lingering: Option<(Pin<Box<Sleep>>, usize)>,
 }
 
 impl<T> Patient<T> {
+    fn new(stream: T, patience: Duration) -> Self {
+        Self { stream, patience, stalled: None, lingering: None }
+    }
+
     fn timed<R>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
         if polled.is_ready() {
             self.stalled = None;
@@ -109,7 +120,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Patient<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Patient<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.timed(cx, polled)
@@ -134,8 +145,23 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Patient<T> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let polled = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.timed(cx, polled)
+        if self.lingering.is_none() {
+            let polled = Pin::new(&mut self.stream).poll_shutdown(cx);
+            std::task::ready!(self.timed(cx, polled))?;
+        }
+        let Self { stream, lingering, .. } = &mut *self;
+        let (end, bytes) = lingering.get_or_insert_with(|| (Box::pin(tokio::time::sleep(LINGER)), 0));
+        let mut space = [0; 8 * 1024];
+        while *bytes < LINGER_BYTES {
+            let mut unread = ReadBuf::new(&mut space);
+            match Pin::new(&mut *stream).poll_read(cx, &mut unread) {
+                Poll::Ready(Ok(())) if !unread.filled().is_empty() => *bytes += unread.filled().len(),
+                // The client has closed the connection too.
+                Poll::Ready(_) => break,
+                Poll::Pending => return end.as_mut().poll(cx).map(Ok),
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -147,7 +173,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn write_to_a_client_that_reads_nothing_ends() {
         let (stream, mut client) = tokio::io::duplex(8);
-        let mut patient = Patient { stream, patience: Duration::from_secs(30), stalled: None };
+        let mut patient = Patient::new(stream, Duration::from_secs(30));
         let hour = Duration::from_secs(3_600);
         let stalled = timeout(hour, patient.write_all(&[0; 9])).await.expect("the write ends");
         assert_eq!(stalled.unwrap_err().kind(), io::ErrorKind::TimedOut);
@@ -157,9 +183,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn close_waits_for_the_end_of_the_client_for_a_second() {
+        let (stream, client) = tokio::io::duplex(8);
+        let mut patient = Patient::new(stream, Duration::from_secs(30));
+        assert!(timeout(LINGER / 2, patient.shutdown()).await.is_err(), "the client does not close");
+        timeout(LINGER, patient.shutdown()).await.expect("the second is over").unwrap();
+        drop(client);
+        let (stream, mut client) = tokio::io::duplex(8);
+        let mut patient = Patient::new(stream, Duration::from_secs(30));
+        let sends = async move { client.write_all(&[0; 20_000]).await.unwrap() };
+        let (closed, ()) = tokio::join!(patient.shutdown(), sends);
+        closed.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn write_to_a_slow_client_goes_on() {
         let (stream, mut client) = tokio::io::duplex(1);
-        let mut patient = Patient { stream, patience: Duration::from_secs(30), stalled: None };
+        let mut patient = Patient::new(stream, Duration::from_secs(30));
         let slow = async {
             for _ in 0..5 {
                 tokio::time::advance(Duration::from_secs(20)).await;

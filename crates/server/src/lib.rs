@@ -43,6 +43,7 @@ mod routes;
 mod serve;
 mod tls;
 mod ui;
+mod unread;
 mod view;
 
 pub use access::{Scope, Scopes, TokenError, Tokens};

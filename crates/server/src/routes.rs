@@ -21,12 +21,32 @@ pub(crate) struct Described {
 #[derive(Default)]
 pub(crate) struct About {
     pub(crate) summary: &'static str,
-    /// Parameters after `?`, each with its meaning.
-    pub(crate) params: &'static [(&'static str, &'static str)],
+    /// Parameters after `?`.
+    pub(crate) params: &'static [Param],
     /// The schema of the body.
     pub(crate) body: Option<&'static str>,
     /// The schema of the answer; `None` if the answer is not JSON of a fixed shape.
     pub(crate) answer: Option<&'static str>,
+    /// The statuses of answers that are no problems; 200 if the list is empty.
+    pub(crate) statuses: &'static [u16],
+    /// Whether the header Idempotency-Key has a meaning.
+    pub(crate) is_keyed: bool,
+    /// Whether the header traceparent has a meaning.
+    pub(crate) is_traced: bool,
+    /// The media type of an answer without a schema; JSON if it is empty.
+    pub(crate) media: &'static str,
+}
+
+/// A parameter after `?`: its name, its values and its meaning.
+pub(crate) struct Param(pub(crate) &'static str, pub(crate) Values, pub(crate) &'static str);
+
+/// The values of a parameter.
+pub(crate) enum Values {
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// A whole number from the first to the second.
+    Whole(u64, u64),
 }
 
 /// The routes so far.

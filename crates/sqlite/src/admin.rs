@@ -22,8 +22,8 @@ use outlast_provider::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
     ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, NodeRecord, NodeReport,
-    OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths,
-    ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult,
+    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, NodeRow, ResetRows, Watches};
 use std::time::Duration;
@@ -102,6 +102,11 @@ impl ProviderAdmin for SqliteProvider {
     async fn get_gauges(&self) -> Answer<StoreGauges> {
         let now = self.options.clock.now_ms();
         self.read_with("get_gauges", now, |db, now| list::gauges(db, *now)).await
+    }
+
+    async fn oldest_due(&self) -> Answer<Option<OldestDue>> {
+        let now = self.options.clock.now_ms();
+        Ok(Some(self.read_with("oldest_due", now, |db, now| list::oldest_due(db, *now)).await?))
     }
 
     async fn list_children(&self, instance_id: &str) -> Answer<Vec<String>> {

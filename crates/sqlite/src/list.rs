@@ -6,8 +6,8 @@ use crate::history::ExecutionKey;
 use crate::sql;
 use outlast_model::ExecutionStatus;
 use outlast_provider::{
-    ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueBacklog, QueueDepths, StoreGauges,
-    SystemMetrics,
+    ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, OldestDue, QueueBacklog, QueueDepths,
+    StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::listing::{BUDGET, PageRows, WINDOW, WINDOWS, is_filtered, needs_attention};
 use rusqlite::Row;
@@ -179,6 +179,14 @@ pub(crate) fn gauges(db: &Db, now: u64) -> Result<StoreGauges> {
         orchestrator_backlog: Some(QueueBacklog::of(messages, delayed_messages)),
         worker_backlog: Some(QueueBacklog::of(activities, delayed_activities)),
     })
+}
+
+pub(crate) fn oldest_due(db: &Db, now: u64) -> Result<OldestDue> {
+    let waited = |at: Option<i64>| at.map(|at| now.saturating_sub(u64::try_from(at).unwrap_or(0)));
+    let found =
+        db.one(sql::OLDEST_DUE, [column(now)], |row| Ok((waited(row.get(0)?), waited(row.get(1)?))))?;
+    let (message_ms, activity_ms) = found.unwrap_or_default();
+    Ok(OldestDue { message_ms, activity_ms })
 }
 
 pub(crate) fn children(db: &Db, instance: &str) -> Result<Vec<String>> {

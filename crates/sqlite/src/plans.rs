@@ -32,6 +32,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("list_attention_ids", "management: sorts the running or failed instances, if they are few"),
     ("list_dead_letters", "management: a page from the end of the table"),
     ("next_lease_end", "instance_locks holds one row per running turn"),
+    ("oldest_due", "gauges: reads the activities, and instance_locks, which holds one row per running turn"),
     ("paused_orchestrations", "one row per paused orchestration; a runtime reads them once per second"),
     ("pending_activities", "management: sorts a page of one instance's activities"),
     ("pending_messages", "management: sorts the messages of one instance"),

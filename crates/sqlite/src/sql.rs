@@ -140,6 +140,7 @@ statements! {
     NEXT_LEASE_END = "next_lease_end",
     NEXT_MESSAGE = "next_message",
     NEXT_SESSION_END = "next_session_end",
+    OLDEST_DUE = "oldest_due",
     OLDEST_INSTANCES = "oldest_instances",
     OUTCOME = "outcome",
     PARENT_OF = "parent_of",

@@ -5,7 +5,7 @@ use crate::counters::Counters;
 use crate::db::Result;
 use crate::open::LOCK_PATIENCE;
 use crate::readers::Readers;
-use crate::url::{Access, Location};
+use crate::url::Location;
 use crate::writer::{Writer, WriterLoop};
 use crate::{SqliteError, SqliteOptions};
 use std::sync::mpsc::{self, Sender};
@@ -73,8 +73,7 @@ impl Threads {
             jobs: Mutex::default(),
         };
         result.await.map_err(|_| SqliteError::Closed)??;
-        if let Location::File { path, access } = location
-            && access != Access::ReadOnly
+        if let Location::File { path, .. } = location
             && options.reader_connections > 0
         {
             threads.readers = Some(Readers::start(path, options, counters, &mut threads.running)?);

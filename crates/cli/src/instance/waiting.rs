@@ -1,15 +1,16 @@
 //! Shows what a running instance waits for: its turn, open operations and queued messages.
 
 use crate::failure::Failure;
+use crate::queued::Queued;
 use outlast::client::Client;
 use outlast::lens::{Operation, Progress, TurnState, Wait, moment, span, times, turn_state, waits};
-use outlast::providers::{Clock, PendingWork, QueuedItem, SystemClock};
+use outlast::providers::{Clock, PendingWork, SystemClock};
 use serde::Serialize;
 
 /// The most messages and activities that are read; an instance may have thousands.
 const MOST_QUEUED: usize = 200;
-/// The number of reads if the store changes in between.
-const MAX_READS: usize = 3;
+/// The number of reads if turns are committed in between.
+const MAX_READS: usize = 20;
 /// After a turn has been due for this time, the output asks whether a runtime has the orchestration.
 const SUSPICIOUS_MS: u64 = 5_000;
 
@@ -20,7 +21,7 @@ pub(super) struct Waiting {
     /// Null if the store does not report it.
     turn: Option<Turn>,
     waits: Vec<Open>,
-    messages: Vec<Message>,
+    messages: Vec<Queued>,
     messages_left_out: u64,
 }
 
@@ -60,20 +61,8 @@ struct Child {
     status: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Message {
-    kind: Option<String>,
-    name: Option<String>,
-    execution: Option<u64>,
-    of_event: Option<u64>,
-    bytes: u64,
-    visible_ms: u64,
-    lease_until_ms: Option<u64>,
-    deliveries: u32,
-}
-
-/// Reads the history and the queues of a running instance. A turn between the two reads can make an operation look lost; then both
-/// are read again.
+/// Reads the history and the queues of a running instance. A turn between the two reads can make an operation look lost: if the history
+/// has grown, both are read again.
 pub(super) async fn read(client: &Client, instance: &str, execution: u64) -> Result<Waiting, Failure> {
     let mut reads = 0;
     loop {
@@ -81,7 +70,9 @@ pub(super) async fn read(client: &Client, instance: &str, execution: u64) -> Res
         let history = client.read_execution_history(instance, execution).await?;
         let pending = client.pending_work(instance, MOST_QUEUED).await?;
         let found = waits(&history, pending.as_ref());
-        if reads == MAX_READS || !found.iter().any(|wait| wait.progress == Progress::Lost) {
+        let is_certain = reads == MAX_READS || !found.iter().any(|wait| wait.progress == Progress::Lost);
+        let last = history.last().map_or(0, |last| last.event_id);
+        if is_certain || client.history_page(instance, execution, last, 1).await?.is_empty() {
             return described(client, found, pending).await;
         }
     }
@@ -115,7 +106,7 @@ async fn described(
     let pending =
         pending.unwrap_or_else(|| PendingWork { now_ms: SystemClock.now_ms(), ..PendingWork::default() });
     let messages_left_out = pending.message_count.saturating_sub(pending.messages.len() as u64);
-    let messages = pending.messages.into_iter().map(Message::of).collect();
+    let messages = pending.messages.into_iter().map(Queued::from).collect();
     Ok(Waiting { now_ms: pending.now_ms, turn, waits: open, messages, messages_left_out })
 }
 
@@ -251,35 +242,21 @@ impl Open {
     }
 }
 
-impl Message {
-    fn of(item: QueuedItem) -> Self {
-        Self {
-            kind: item.kind,
-            name: item.name,
-            execution: item.execution_id,
-            of_event: item.id,
-            bytes: item.stored_bytes,
-            visible_ms: item.visible_at,
-            lease_until_ms: item.locked_until,
-            deliveries: item.attempt_count,
-        }
-    }
-
-    fn text(&self, now_ms: u64) -> String {
-        let kind = self.kind.as_deref().unwrap_or("a text that does not decode");
-        let name = self.name.as_ref().map_or(String::new(), |name| format!(" {name}"));
-        let of = self.of_event.map_or(String::new(), |of| format!(" of event {of}"));
-        let when = match (self.lease_until_ms, self.visible_ms.checked_sub(now_ms)) {
-            (Some(_), _) => "in the turn that runs".to_string(),
-            (None, Some(left @ 1..)) => format!("delivered in {}", span(left)),
-            (None, _) => format!("waits since {}", span(now_ms.saturating_sub(self.visible_ms))),
-        };
-        let tried = match self.deliveries {
-            0 => String::new(),
-            tries => format!(", delivered {}", times(tries)),
-        };
-        format!("{kind}{name}{of}, {} bytes, {when}{tried}", self.bytes)
-    }
+/// A message in one line.
+fn message_text(message: &Queued, now_ms: u64) -> String {
+    let kind = message.kind.as_deref().unwrap_or("a text that does not decode");
+    let name = message.name.as_ref().map_or(String::new(), |name| format!(" {name}"));
+    let of = message.of_event.map_or(String::new(), |of| format!(" of event {of}"));
+    let when = match (message.lease_until_ms, message.visible_ms.checked_sub(now_ms)) {
+        (Some(_), _) => "in the turn that runs".to_string(),
+        (None, Some(left @ 1..)) => format!("delivered in {}", span(left)),
+        (None, _) => format!("waits since {}", span(now_ms.saturating_sub(message.visible_ms))),
+    };
+    let tried = match message.deliveries {
+        0 => String::new(),
+        tries => format!(", delivered {}", times(tries)),
+    };
+    format!("{kind}{name}{of}, {} bytes, {when}{tried}", message.bytes)
 }
 
 impl Waiting {
@@ -301,7 +278,7 @@ impl Waiting {
         }
         let mut title = "messages";
         for message in &self.messages {
-            lines.push((title, message.text(self.now_ms)));
+            lines.push((title, message_text(message, self.now_ms)));
             title = "";
         }
         if self.messages_left_out > 0 {

@@ -3,6 +3,7 @@
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::output::{plain, print_list, table};
+use crate::queued::Queued;
 use crate::store::{self, Intent, StoreArgs};
 use clap::{Args as ClapArgs, ValueEnum};
 use outlast::ExecutionStatus;
@@ -58,7 +59,7 @@ pub(super) async fn run(args: PeekArgs) -> Result<(), Failure> {
         };
         peeked.items.extend(items.into_iter().map(|item| Item::of(&id, item)));
     }
-    peeked.items.sort_by_key(|item| item.visible_ms);
+    peeked.items.sort_by_key(|item| item.queued.visible_ms);
     peeked.items.truncate(limit);
     print_list(args.output, &peeked, &peeked.items, None, Peeked::text)
 }
@@ -104,51 +105,34 @@ struct Peeked {
 #[derive(Serialize)]
 struct Item {
     instance: String,
-    /// Null if the stored text does not decode.
-    kind: Option<String>,
-    name: Option<String>,
-    execution: Option<u64>,
-    of_event: Option<u64>,
-    bytes: u64,
-    visible_ms: u64,
-    lease_until_ms: Option<u64>,
-    deliveries: u32,
+    #[serde(flatten)]
+    queued: Queued,
     tag: Option<String>,
     session: Option<String>,
 }
 
 impl Item {
-    fn of(instance: &str, item: QueuedItem) -> Self {
-        Self {
-            instance: instance.to_string(),
-            kind: item.kind,
-            name: item.name,
-            execution: item.execution_id,
-            of_event: item.id,
-            bytes: item.stored_bytes,
-            visible_ms: item.visible_at,
-            lease_until_ms: item.locked_until,
-            deliveries: item.attempt_count,
-            tag: item.tag,
-            session: item.session_id,
-        }
+    fn of(instance: &str, mut item: QueuedItem) -> Self {
+        let (tag, session) = (item.tag.take(), item.session_id.take());
+        Self { instance: instance.to_string(), queued: item.into(), tag, session }
     }
 
     fn row(&self, now_ms: u64) -> Vec<String> {
-        let state = match (self.lease_until_ms, self.visible_ms.checked_sub(now_ms)) {
+        let Self { queued, .. } = self;
+        let state = match (queued.lease_until_ms, queued.visible_ms.checked_sub(now_ms)) {
             (Some(until), _) => format!("leased, for {}", span(until.saturating_sub(now_ms))),
             (None, Some(left @ 1..)) => format!("delayed, due in {}", span(left)),
-            (None, _) => format!("due since {}", span(now_ms.saturating_sub(self.visible_ms))),
+            (None, _) => format!("due since {}", span(now_ms.saturating_sub(queued.visible_ms))),
         };
         let text = |text: &Option<String>| text.as_deref().map_or_else(|| "-".to_string(), plain);
         vec![
             plain(&self.instance),
-            self.kind.clone().unwrap_or_else(|| "(does not decode)".to_string()),
-            text(&self.name),
+            queued.kind.clone().unwrap_or_else(|| "(does not decode)".to_string()),
+            text(&queued.name),
             state,
-            self.deliveries.to_string(),
+            queued.deliveries.to_string(),
             text(&self.tag),
-            self.bytes.to_string(),
+            queued.bytes.to_string(),
         ]
     }
 }

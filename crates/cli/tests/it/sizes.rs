@@ -165,14 +165,18 @@ async fn metrics_have_the_same_figures_in_every_format() {
     Program::start(&path).await.fill_and_stop().await;
     let metrics = |more: &[&str]| run(["metrics", "--store", path.to_str().unwrap()].iter().chain(more));
     let text = metrics(&[]).fine();
-    assert!(text.starts_with("METRIC                  LABELS                            VALUE\n"), "{text}");
-    assert!(text.contains("\noutlast_instances       status=completed                  4\n"), "{text}");
+    assert!(
+        text.starts_with("METRIC                        LABELS                            VALUE\n"),
+        "{text}"
+    );
+    assert!(text.contains("\noutlast_instances             status=completed                  4\n"), "{text}");
     let prometheus = metrics(&["--prometheus"]).fine();
     assert!(
         prometheus.contains("# TYPE outlast_instances gauge\noutlast_instances{status=\"running\"} 1\n"),
         "{prometheus}"
     );
     assert!(prometheus.contains("\noutlast_dead_letters 0\n"), "{prometheus}");
+    assert!(prometheus.contains("\noutlast_queue_oldest_seconds{queue=\"worker\"} 0\n"), "{prometheus}");
     let json = metrics(&["-o", "json"]).json();
     let lines = prometheus.lines().filter(|line| !line.starts_with('#')).count();
     assert_eq!(json["metrics"].as_array().unwrap().len(), lines);

@@ -30,6 +30,10 @@ impl AdminRules for Rules {
         }
     }
 
+    fn may_be_oldest(&self, state: &State, instance: &str, now: u64) -> bool {
+        self.defect == Some(Defect::OldestDueCountsLeased) || Contract.may_be_oldest(state, instance, now)
+    }
+
     fn size(&self, text: &str) -> u64 {
         match self.defect {
             Some(Defect::SizesInCharacters) => text.chars().count() as u64,

@@ -28,6 +28,11 @@ pub(crate) trait AdminRules {
         activity.notes.failures
     }
 
+    /// The oldest due message is one that a fetch may take: its instance has no live lease.
+    fn may_be_oldest(&self, state: &State, instance: &str, now: u64) -> bool {
+        state.live_lease(instance, now).is_none()
+    }
+
     /// Sizes are counted in bytes of UTF-8.
     fn size(&self, text: &str) -> u64 {
         text.len() as u64

@@ -64,6 +64,7 @@ macro_rules! __forward_method {
     (prune_executions_bulk [prune_executions_bulk $($rest:ident)*] $target:tt) => {};
     (query_instances [query_instances $($rest:ident)*] $target:tt) => {};
     (get_gauges [get_gauges $($rest:ident)*] $target:tt) => {};
+    (oldest_due [oldest_due $($rest:ident)*] $target:tt) => {};
     (list_dead_letters [list_dead_letters $($rest:ident)*] $target:tt) => {};
     (dead_letter_page [dead_letter_page $($rest:ident)*] $target:tt) => {};
     (requeue_dead_letter [requeue_dead_letter $($rest:ident)*] $target:tt) => {};
@@ -445,6 +446,9 @@ macro_rules! __forward_method {
     };
     (get_gauges [] $target:tt) => {
         $crate::__forward_async!($target ProviderAdmin get_gauges [] () -> $crate::StoreGauges);
+    };
+    (oldest_due [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin oldest_due [] () -> ::std::option::Option<$crate::OldestDue>);
     };
     (list_dead_letters [] $target:tt) => {
         $crate::__forward_async!($target ProviderAdmin list_dead_letters [] (

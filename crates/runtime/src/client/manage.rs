@@ -4,8 +4,8 @@ use super::{Client, ClientError};
 use outlast_model::{Event, SystemStats};
 use outlast_provider::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
-    QueueDepths, StoreGauges, SystemMetrics,
+    InstanceQuery, InstanceTree, OldestDue, PendingWork, ProviderAdmin, ProviderError, PruneOptions,
+    PruneResult, QueueDepths, StoreGauges, SystemMetrics,
 };
 use tracing::info;
 
@@ -144,6 +144,13 @@ impl Client {
     /// Cancellation safety: it only reads.
     pub async fn get_gauges(&self) -> Result<StoreGauges, ClientError> {
         Ok(self.admin()?.get_gauges().await?)
+    }
+
+    /// For each queue the longest wait of the items that a runtime may take now. `None` if the store does not look.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn oldest_due(&self) -> Result<Option<OldestDue>, ClientError> {
+        Ok(self.admin()?.oldest_due().await?)
     }
 
     /// An instance and its descendants; only the id itself if the instance does not exist.

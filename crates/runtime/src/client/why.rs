@@ -11,8 +11,11 @@ const MOST_QUEUED: usize = 200;
 const MOST_DEAD_LETTERS: usize = 1_000;
 /// The most instances of a chain of children.
 const MOST_CHILDREN: usize = 20;
-/// The number of reads if the store changes in between.
-const MAX_READS: usize = 3;
+/// The number of reads if turns are committed in between.
+const MAX_READS: usize = 20;
+
+/// The last event of an instance: its execution and its id, both 0 without events.
+type Position = (u64, u64);
 
 impl Client {
     /// Why an instance does not go on, with the diagnosis of the child that it waits for. `max_attempts` is the option of its runtimes.
@@ -32,19 +35,34 @@ impl Client {
         Ok(parents.into_iter().rfold(last, |child, parent| parent.with_child(child)))
     }
 
-    /// The diagnosis of one instance. A turn between the reads can make an operation look lost; then all is read again.
+    /// The diagnosis of one instance. A turn between the reads can make an operation look lost. Such a diagnosis holds only if the
+    /// history has not grown since it was read; else all is read again.
     async fn diagnose_one(&self, instance: &str, max_attempts: u32) -> Result<Diagnosis, ClientError> {
         let mut reads = 1;
         loop {
-            let found = self.diagnose_now(instance, max_attempts).await?;
-            if reads == MAX_READS || !found.rule().may_come_from_two_times() {
+            let (found, position) = self.diagnose_now(instance, max_attempts).await?;
+            let is_certain = !found.rule().may_come_from_two_times();
+            if is_certain || reads == MAX_READS || self.is_at(instance, position).await? {
                 return Ok(found);
             }
             reads += 1;
         }
     }
 
-    async fn diagnose_now(&self, instance: &str, max_attempts: u32) -> Result<Diagnosis, ClientError> {
+    /// Whether the instance has no event after this one.
+    async fn is_at(&self, instance: &str, (execution, event): Position) -> Result<bool, ClientError> {
+        let newest = self.list_executions(instance).await?.last().copied().unwrap_or(0);
+        if newest != execution {
+            return Ok(false);
+        }
+        Ok(newest == 0 || self.history_page(instance, newest, event, 1).await?.is_empty())
+    }
+
+    async fn diagnose_now(
+        &self,
+        instance: &str,
+        max_attempts: u32,
+    ) -> Result<(Diagnosis, Position), ClientError> {
         let is_known = self.get_orchestration_status(instance).await? != OrchestrationStatus::NotFound;
         let executions = self.list_executions(instance).await?;
         let history = match (is_known, executions.last()) {
@@ -70,6 +88,7 @@ impl Client {
         evidence.held = held.as_ref();
         evidence.max_attempts = Some(max_attempts);
         evidence.nodes = nodes.as_deref();
-        Ok(diagnose(&evidence))
+        let position = history.last().map_or((0, 0), |last| (last.execution_id, last.event_id));
+        Ok((diagnose(&evidence), position))
     }
 }

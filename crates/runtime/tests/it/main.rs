@@ -6,6 +6,7 @@ mod activities;
 mod child_start;
 mod client;
 mod codec;
+mod diagnosis;
 mod fused;
 mod holds;
 mod instrumented;

@@ -6,6 +6,7 @@ use super::{Scope, Scopes};
 use crate::app::Shared;
 use crate::problem::{Code, Problem};
 use crate::ui;
+use crate::unread::Unread;
 use axum::Json;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -62,6 +63,7 @@ pub(crate) async fn enter(State(app): State<Shared>, mut request: Request, next:
     };
     request.extensions_mut().insert(id.clone());
     request.extensions_mut().insert(Presented(caller));
+    let (request, unread) = Unread::watch(request);
     let permit = app.requests.try_acquire();
     let mut response = match (admitted, permit) {
         (Err(problem), _) => problem.into_response(),
@@ -80,6 +82,7 @@ pub(crate) async fn enter(State(app): State<Shared>, mut request: Request, next:
             response = shown(&app, problem, &id, is_api);
         }
     }
+    unread.announce(&mut response);
     add_headers(response.headers_mut(), &id);
     app.seen.note(status, SystemClock.now_ms().saturating_sub(began_ms));
     response

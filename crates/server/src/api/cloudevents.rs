@@ -12,9 +12,10 @@ use axum::http::header::CONTENT_TYPE;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 /// The media type of a structured event.
-const STRUCTURED: &str = "application/cloudevents+json";
+pub(crate) const STRUCTURED: &str = "application/cloudevents+json";
 
 /// The longest id or source in the reason of the audit.
 const SHOWN: usize = 100;
@@ -30,8 +31,10 @@ pub(super) struct CloudEvent {
 }
 
 /// A structured event. Other attributes and extensions are ignored.
-#[derive(Deserialize)]
-struct Structured {
+#[derive(Deserialize, ToSchema)]
+#[schema(as = CloudEventBody)]
+pub(crate) struct Structured {
+    /// 1.0
     specversion: String,
     #[serde(default)]
     id: String,
@@ -42,7 +45,9 @@ struct Structured {
     #[serde(default)]
     subject: String,
     datacontenttype: Option<String>,
+    /// Any JSON value.
     data: Option<Value>,
+    /// Not supported.
     data_base64: Option<Value>,
 }
 

@@ -1,6 +1,6 @@
 //! The handlers of `/api/v1`, and the list of its routes.
 
-mod cloudevents;
+pub(crate) mod cloudevents;
 pub(crate) mod dead_letters;
 mod history;
 mod instances;
@@ -14,7 +14,7 @@ mod stream;
 use crate::access::{Caller, Scope};
 use crate::app::Shared;
 use crate::problem::{Code, Problem};
-use crate::routes::{About, Routes};
+use crate::routes::{About, Param, Routes, Values};
 use axum::http::Method;
 use axum::routing::get;
 use axum::{Json, Router};
@@ -39,8 +39,10 @@ impl Asked {
     }
 }
 
-const PAYLOADS: (&str, &str) = ("payloads", "true shows payloads; needs the scope payloads");
-const LIMIT: (&str, &str) = ("limit", "the most items, from 1 to 500; 100 if not given");
+const PAYLOADS: Param = Param("payloads", Values::Flag, "true shows payloads; needs the scope payloads");
+const LIMIT: Param = Param("limit", Values::Whole(1, 500), "the most items; 100 if not given");
+/// Every number.
+const ANY: Values = Values::Whole(0, u64::MAX);
 const EXECUTION_EVENTS: &str = "/instances/{id}/executions/{execution}/events";
 
 fn read(summary: &'static str, answer: &'static str) -> About {
@@ -48,7 +50,11 @@ fn read(summary: &'static str, answer: &'static str) -> About {
 }
 
 fn write(summary: &'static str, body: &'static str) -> About {
-    About { summary, body: Some(body), answer: Some("Accepted"), ..About::default() }
+    About { summary, body: Some(body), answer: Some("Accepted"), statuses: &[202], ..About::default() }
+}
+
+fn keyed(summary: &'static str, body: &'static str) -> About {
+    About { is_keyed: true, ..write(summary, body) }
 }
 
 /// Adds the routes.
@@ -87,7 +93,7 @@ pub(crate) fn add(routes: Routes) -> Routes {
             "/audit",
             Some(Scope::Read),
             About {
-                params: &[("before", "records with lower ids: `next` of the page before"), LIMIT],
+                params: &[Param("before", ANY, "records with lower ids: `next` of the page before"), LIMIT],
                 ..read("A page of the audit, newest first", "AuditPage")
             },
             store::audit,
@@ -99,12 +105,10 @@ pub(crate) fn add(routes: Routes) -> Routes {
             About {
                 summary: "Server-sent events that say what has changed; they carry no data",
                 params: &[
-                    (
-                        "instance",
-                        "watches this instance; up to 16 times. Without it, the stream watches the newest instances and the queues",
-                    ),
-                    ("store", "true watches the newest instances and the queues too"),
+                    Param("instance", Values::Text, "watches this instance; up to 16 times. Without it, the stream watches the newest instances and the queues"),
+                    Param("store", Values::Flag, "true watches the newest instances and the queues too"),
                 ],
+                media: "text/event-stream",
                 ..About::default()
             },
             stream::stream,
@@ -114,13 +118,13 @@ pub(crate) fn add(routes: Routes) -> Routes {
 fn add_instances(routes: Routes) -> Routes {
     let list = About {
         params: &[
-            ("status", "Running, Completed, Failed or ContinuedAsNew"),
-            ("name", "the orchestration"),
-            ("prefix", "the start of the id"),
-            ("parent", "the parent"),
-            ("created_from_ms", "created at or after this time"),
-            ("created_before_ms", "created before this time"),
-            ("after", "`next` of the page before"),
+            Param("status", Values::Text, "Running, Completed, Failed or ContinuedAsNew"),
+            Param("name", Values::Text, "the orchestration"),
+            Param("prefix", Values::Text, "the start of the id"),
+            Param("parent", Values::Text, "the parent"),
+            Param("created_from_ms", ANY, "created at or after this time"),
+            Param("created_before_ms", ANY, "created before this time"),
+            Param("after", Values::Text, "`next` of the page before"),
             LIMIT,
         ],
         ..read("A page of instances, newest first", "InstancePage")
@@ -128,10 +132,11 @@ fn add_instances(routes: Routes) -> Routes {
     let one = About { params: &[PAYLOADS], ..read("One instance", "Detail") };
     let wait = About {
         params: &[
-            ("timeout", "seconds, from 0 to 60; 30 if not given"),
-            ("key", "waits until this key has a value, instead of the end"),
+            Param("timeout", Values::Whole(0, 60), "seconds; 30 if not given"),
+            Param("key", Values::Text, "waits until this key has a value, instead of the end"),
             PAYLOADS,
         ],
+        statuses: &[200, 202],
         ..read("Waits until the instance has ended; 202 if it has not", "Detail")
     };
     let scope = Some(Scope::Read);
@@ -173,24 +178,24 @@ fn add_instances(routes: Routes) -> Routes {
 fn add_history(routes: Routes) -> Routes {
     let events = About {
         params: &[
-            ("after", "events with higher ids: `next` of the page before"),
-            ("kinds", "only these kinds, separated by commas"),
+            Param("after", ANY, "events with higher ids: `next` of the page before"),
+            Param("kinds", Values::Text, "only these kinds, separated by commas"),
             LIMIT,
             PAYLOADS,
         ],
         ..read("A page of the events of an execution (a number, or `latest`)", "EventPage")
     };
     let timeline = About {
-        params: &[("fold_retries", "false shows each try")],
+        params: &[Param("fold_retries", Values::Flag, "false shows each try")],
         ..read("The timeline of an execution", "TimelineView")
     };
     let state = About {
-        params: &[("at", "the id of an event; the last one if not given"), PAYLOADS],
+        params: &[Param("at", ANY, "the id of an event; the last one if not given"), PAYLOADS],
         ..read("Keys, custom status and open operations after an event", "StateView")
     };
     let payload = About { summary: "An event as it is stored, as a file", ..About::default() };
     let stored = About {
-        params: &[("after", "events with higher ids: `next` of the page before"), LIMIT],
+        params: &[Param("after", ANY, "events with higher ids: `next` of the page before"), LIMIT],
         ..read("A page of the events of an execution as they are stored", "StoredEvents")
     };
     let scope = Some(Scope::Read);
@@ -222,17 +227,24 @@ fn add_history(routes: Routes) -> Routes {
 
 fn add_dead_letters(routes: Routes) -> Routes {
     let list = About {
-        params: &[("before", "dead letters with lower numbers: `next` of the page before"), LIMIT, PAYLOADS],
+        params: &[
+            Param("before", ANY, "dead letters with lower numbers: `next` of the page before"),
+            LIMIT,
+            PAYLOADS,
+        ],
         ..read("A page of dead letters, newest first", "DeadLetters")
     };
     let one = About { params: &[PAYLOADS], ..read("One dead letter", "DeadLetterView") };
-    let requeue =
-        About { answer: Some("Settled"), ..write("Puts a dead letter back into its queue", "ReasonBody") };
+    let requeue = About {
+        answer: Some("Settled"),
+        statuses: &[200],
+        ..write("Puts a dead letter back into its queue", "ReasonBody")
+    };
     let remove = About {
         summary: "Deletes a dead letter",
-        params: &[("reason", "for the audit; required")],
+        params: &[Param("reason", Values::Text, "for the audit; required")],
         answer: Some("Settled"),
-        body: None,
+        ..About::default()
     };
     let (read, operate) = (Some(Scope::Read), Some(Scope::Operate));
     routes
@@ -245,6 +257,7 @@ fn add_dead_letters(routes: Routes) -> Routes {
 fn add_operations(routes: Routes) -> Routes {
     let create = About {
         answer: Some("OperationAnswer"),
+        statuses: &[200, 202],
         ..write(
             "Changes many instances, at most 200 per second. A dry run (200) returns a count and a mark, which the change (202) must name; 409 `set_changed` if the set is another one",
             "OperationBody",
@@ -277,16 +290,25 @@ fn add_operations(routes: Routes) -> Routes {
 fn add_operate(routes: Routes) -> Routes {
     let start = About {
         answer: Some("Started"),
+        statuses: &[201, 200],
+        is_keyed: true,
+        is_traced: true,
         ..write("Starts an instance; the header Idempotency-Key takes the place of its id", "StartBody")
     };
     let delete = About {
         summary: "Deletes an instance and its descendants",
-        params: &[("reason", "for the audit; required"), ("force", "true deletes a running instance too")],
+        params: &[
+            Param("reason", Values::Text, "for the audit; required"),
+            Param("force", Values::Flag, "true deletes a running instance too"),
+        ],
         answer: Some("Removed"),
-        body: None,
+        ..About::default()
     };
-    let prune =
-        About { answer: Some("Removed"), ..write("Deletes old executions of an instance", "PruneBody") };
+    let prune = About {
+        answer: Some("Removed"),
+        statuses: &[200],
+        ..write("Deletes old executions of an instance", "PruneBody")
+    };
     let (operate, admin) = (Some(Scope::Operate), Some(Scope::Admin));
     routes
         .api(Method::POST, "/instances", operate, start, start::start)
@@ -294,14 +316,14 @@ fn add_operate(routes: Routes) -> Routes {
             Method::POST,
             "/instances/{id}/events",
             operate,
-            write("Raises an event; with the header Idempotency-Key the instance takes it once", "EventBody"),
+            keyed("Raises an event; with the header Idempotency-Key the instance takes it once", "EventBody"),
             operate::event,
         )
         .api(
             Method::POST,
             "/instances/{id}/queues/{queue}/messages",
             operate,
-            write(
+            keyed(
                 "Puts a message into a queue of the instance; with the header Idempotency-Key once",
                 "MessageBody",
             ),
@@ -313,7 +335,9 @@ fn add_operate(routes: Routes) -> Routes {
             operate,
             About {
                 summary: "Raises a CloudEvent 1.0, structured or binary: the subject is the instance, the type is the event; source and id are its key",
+                body: Some("CloudEventBody"),
                 answer: Some("Accepted"),
+                statuses: &[202],
                 ..About::default()
             },
             cloudevents::receive,

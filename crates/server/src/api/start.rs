@@ -96,6 +96,10 @@ pub(super) async fn start(
     if let Some(delay) = body.delay_ms {
         builder = builder.delay(Duration::from_millis(delay));
     }
+    // A text that is no trace context is ignored, as its format requires.
+    if let Some(Ok(traceparent)) = headers.get("traceparent").map(|value| value.to_str()) {
+        builder = builder.traceparent(traceparent);
+    }
     for StartMessage { queue, data } in body.messages {
         builder = builder.with_event(queue, data);
     }

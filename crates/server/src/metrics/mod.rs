@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use outlast::providers::{HeldCounts, QueueBacklog, StoreGauges};
+use outlast::providers::{HeldCounts, OldestDue, QueueBacklog, StoreGauges};
 use text::Text;
 
 /// The most dead letters that are counted: the store lists them with their texts.
@@ -20,6 +20,8 @@ const MOST_DEAD_LETTERS: usize = 100;
 #[derive(Clone)]
 pub(crate) struct Figures {
     gauges: StoreGauges,
+    /// `None` if the store does not look.
+    oldest: Option<OldestDue>,
     held: Option<HeldCounts>,
     dead_letters: u64,
     /// Live and lost nodes; `None` if the store keeps no reports.
@@ -34,6 +36,7 @@ impl Figures {
         });
         Ok(Self {
             gauges: app.client.get_gauges().await?,
+            oldest: app.client.oldest_due().await?,
             held: app.client.count_held().await?,
             dead_letters: app.client.list_dead_letters(MOST_DEAD_LETTERS).await?.len() as u64,
             nodes,
@@ -63,7 +66,7 @@ async fn store(app: &App, text: &mut Text) -> Result<(), Problem> {
             ("status=\"failed\"", totals.failed_instances),
         ],
     );
-    let Figures { gauges, held, dead_letters, nodes } = figures;
+    let Figures { gauges, oldest, held, dead_letters, nodes } = figures;
     text.gauge(
         "outlast_queue_messages",
         "Messages and activities that wait, by queue and state.",
@@ -72,6 +75,18 @@ async fn store(app: &App, text: &mut Text) -> Result<(), Problem> {
             .chain(backlog("worker", gauges.worker_queue, gauges.worker_backlog))
             .chain(held.map(|held| (labels("orchestrator", "held"), held.messages))),
     );
+    if let Some(OldestDue { message_ms, activity_ms }) = oldest {
+        let name = "outlast_queue_oldest_seconds";
+        text.head(
+            name,
+            "gauge",
+            "The longest wait of an item that a runtime may take now; 0 without such an item.",
+        );
+        for (queue, waited_ms) in [("orchestrator", message_ms), ("worker", activity_ms)] {
+            let seconds = waited_ms.unwrap_or(0) as f64 / 1_000.0;
+            text.line(name, format!("queue=\"{queue}\""), seconds);
+        }
+    }
     if let Some(held) = held {
         text.gauge("outlast_held_instances", "Paused and parked instances.", [("", held.instances)]);
     }

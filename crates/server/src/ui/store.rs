@@ -8,7 +8,7 @@ use crate::app::Shared;
 use crate::extract::Params;
 use crate::link::encoded;
 use crate::problem::Problem;
-use crate::view::{self, AuditPage, DeadLetters, Nodes, Queues, System};
+use crate::view::{self, AuditPage, DeadLetters, LeaseView, NodeView, Nodes, Queues, System, TagsView};
 use askama::Template;
 use axum::Extension;
 use axum::extract::State;
@@ -28,22 +28,59 @@ struct QueuesPage {
     rows: Vec<NodeRow>,
 }
 
+/// The leases of a node that the screen shows.
+const MOST_WORK: usize = 3;
+
 /// The texts of a node for people.
 struct NodeRow {
+    tone: &'static str,
     seen: String,
-    state: String,
+    /// The leases of a lost node that have not ended.
+    leases: String,
+    takes: String,
+    works: Vec<Work>,
+    /// Leases that are not shown.
+    more: u64,
+}
+
+/// The instance of a lease.
+struct Work {
+    instance: String,
+    href: String,
 }
 
 impl NodeRow {
-    fn of(node: &view::NodeView) -> Self {
+    fn of(node: &NodeView, base: &str) -> Self {
         let end = span(node.lost_leases_end_in_ms);
-        let state = match (node.is_lost(), node.lost_leases) {
-            (false, _) => "live".to_string(),
-            (true, 0) => "lost".to_string(),
-            (true, 1) => format!("lost: 1 lease ends in {end}"),
-            (true, count) => format!("lost: {count} leases end in {end}"),
+        let work = |lease: &LeaseView| Work {
+            instance: lease.instance.clone(),
+            href: format!("{base}/instances/{}", encoded(&lease.instance)),
         };
-        Self { seen: span(node.seen_ms_ago), state }
+        let works: Vec<Work> = node.leases.iter().take(MOST_WORK).map(work).collect();
+        Self {
+            tone: if node.is_lost() { "bad" } else { "ok" },
+            seen: span(node.seen_ms_ago),
+            leases: match (node.is_lost(), node.lost_leases) {
+                (false, _) | (true, 0) => String::new(),
+                (true, 1) => format!("1 lease ends in {end}"),
+                (true, count) => format!("{count} leases end in {end}"),
+            },
+            takes: takes(&node.tags, node.activities.limit),
+            more: node.omitted_leases + (node.leases.len() - works.len()) as u64,
+            works,
+        }
+    }
+}
+
+/// The activities that a node takes.
+fn takes(tags: &TagsView, limit: u64) -> String {
+    let named = tags.named.join(", ");
+    match (limit > 0 && (tags.any || tags.untagged || !named.is_empty()), tags.any, tags.untagged) {
+        (false, ..) => "no activities".to_string(),
+        (true, true, _) => "all activities".to_string(),
+        (true, false, true) if named.is_empty() => "activities without a tag".to_string(),
+        (true, false, true) => format!("{named}, and without a tag"),
+        (true, false, false) => named,
     }
 }
 
@@ -54,7 +91,7 @@ pub(super) async fn queues(
 ) -> Result<Response, Problem> {
     let frame = Frame::new(&app, &caller, &headers, "queues", "Queues").live("system");
     let nodes = view::nodes(&app).await?;
-    let rows = nodes.items.iter().map(NodeRow::of).collect();
+    let rows = nodes.items.iter().map(|node| NodeRow::of(node, &app.options.base_path)).collect();
     Ok(html(StatusCode::OK, &QueuesPage { frame, queues: view::queues(&app).await?, nodes, rows }))
 }
 
@@ -136,11 +173,35 @@ pub(super) async fn system(
     Extension(caller): Known,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let system = view::system(&app).await?;
+    let system = view::known_system(&app).await?;
     let samples = view::series(&app).await?.items;
     let time = |sample: Option<&view::Sample>| Moment::of(sample.map_or(0, |sample| sample.at_ms));
     let (plots, from, to) = (plots(&samples), time(samples.first()), time(samples.last()));
     let as_of = Moment::of(system.instances.as_of_ms);
     let frame = Frame::new(&app, &caller, &headers, "system", "System").live("system");
     Ok(html(StatusCode::OK, &SystemPage { frame, system, as_of, plots, from, to }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn activities_of_a_node_are_named_by_their_tags() {
+        let tags = |untagged, any, named: &[&str]| TagsView {
+            untagged,
+            any,
+            named: named.iter().map(ToString::to_string).collect(),
+        };
+        for (tags, limit, text) in [
+            (tags(true, false, &[]), 4, "activities without a tag"),
+            (tags(true, false, &["gpu", "eu"]), 4, "gpu, eu, and without a tag"),
+            (tags(false, false, &["gpu"]), 4, "gpu"),
+            (tags(true, true, &[]), 4, "all activities"),
+            (tags(false, false, &[]), 4, "no activities"),
+            (tags(true, true, &[]), 0, "no activities"),
+        ] {
+            assert_eq!(takes(&tags, limit), text);
+        }
+    }
 }

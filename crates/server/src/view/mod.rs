@@ -16,15 +16,15 @@ mod why;
 pub(crate) use events::{EventPage, EventQuery, StoredEvents, events, payloads, stored_events};
 pub(crate) use history::{History, execution, history, info};
 pub(crate) use instance::{Detail, Instance, InstancePage, ListQuery, detail, list, stored_status};
-pub(crate) use nodes::{NodeView, Nodes, nodes};
+pub(crate) use nodes::{LeaseView, NodeView, Nodes, TagsView, nodes};
 pub(crate) use pending::{Pending, pending};
 pub(crate) use series::{Sample, Samples, Series, series};
 pub(crate) use state::{StateView, state};
 pub(crate) use store::{
     AuditPage, Counts, DeadLetterView, DeadLetters, Queues, System, audit, counts, dead_letter, dead_letters,
-    queues, system,
+    known_system, queues, system,
 };
 pub(crate) use time::rfc3339;
-pub(crate) use timeline::{TimelineView, timeline};
+pub(crate) use timeline::{TimelineView, schema as timeline_schema, timeline};
 pub(crate) use tree::{Executions, Tree, executions, tree};
 pub(crate) use why::{Why, why};

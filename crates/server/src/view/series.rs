@@ -36,6 +36,10 @@ pub(crate) struct Series {
 pub(crate) struct Samples(Mutex<VecDeque<Sample>>);
 
 impl Samples {
+    fn all(&self) -> Vec<Sample> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
     /// Keeps a sample, unless it has the time of the last one, and returns all samples.
     fn with(&self, sample: Sample) -> Vec<Sample> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,10 +53,10 @@ impl Samples {
     }
 }
 
-/// The samples so far, and one of now if the last one is as old as the totals are kept. Samples are taken by this call only, so that a
+/// The samples so far, and one of the last count if it has none yet. Samples are taken by this call only, so that a
 /// server without visitors does not read its store.
 pub(crate) async fn series(app: &App) -> Result<Series, Problem> {
-    let totals = app.totals().await?;
+    let Some(totals) = app.known_totals().await? else { return Ok(Series { items: app.samples.all() }) };
     let gauges = app.client.get_gauges().await?;
     let items = app.samples.with(Sample {
         at: rfc3339(totals.at_ms),

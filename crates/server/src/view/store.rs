@@ -1,38 +1,87 @@
 //! The store as a whole: counts, queues, dead letters, audit and system.
 
 use super::rfc3339;
-use crate::app::App;
+use crate::app::{App, Totals};
 use crate::problem::{Code, Problem};
-use outlast::providers::{AuditRecord, DeadLetter, QueueBacklog};
+use outlast::lens::span;
+use outlast::providers::{AuditRecord, Clock, DeadLetter, QueueBacklog, SystemClock};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 /// The most rows of a page.
 const MOST: usize = 500;
 
-/// The numbers of instances, at most some seconds old.
+/// The numbers of instances. A store with many instances takes its time to count them: the answer does not wait for it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Counts {
-    pub(crate) total: u64,
+    /// Null until the store has counted its instances once.
+    pub(crate) total: Option<u64>,
     pub(crate) running: u64,
-    pub(crate) completed: u64,
-    pub(crate) failed: u64,
-    /// Whether the numbers were counted, not estimated.
+    /// Null until the store has counted its instances once.
+    pub(crate) completed: Option<u64>,
+    /// Null until the store has counted its instances once.
+    pub(crate) failed: Option<u64>,
+    /// False while the store counts; then the numbers are older, or missing.
     pub(crate) exact: bool,
+    /// The time of the count.
     pub(crate) as_of: String,
     pub(crate) as_of_ms: u64,
 }
 
+impl Counts {
+    fn of(totals: &Totals) -> Self {
+        Self {
+            total: Some(totals.metrics.total_instances),
+            running: totals.metrics.running_instances,
+            completed: Some(totals.metrics.completed_instances),
+            failed: Some(totals.metrics.failed_instances),
+            exact: totals.is_fresh,
+            as_of: rfc3339(totals.at_ms),
+            as_of_ms: totals.at_ms,
+        }
+    }
+
+    pub(crate) fn shown_running(&self) -> String {
+        self.shown(&Some(self.running))
+    }
+
+    /// A number for a page.
+    pub(crate) fn shown(&self, number: &Option<u64>) -> String {
+        match number {
+            Some(number) if self.exact => grouped(*number),
+            Some(number) => format!("≈{}", grouped(*number)),
+            None => "…".to_string(),
+        }
+    }
+}
+
+/// The digits of a number in groups of three.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The numbers that are known now. Running instances have an index.
 pub(crate) async fn counts(app: &App) -> Result<Counts, Problem> {
-    let totals = app.totals().await?;
+    if let Some(totals) = app.known_totals().await? {
+        return Ok(Counts::of(&totals));
+    }
+    let now_ms = SystemClock.now_ms();
     Ok(Counts {
-        total: totals.metrics.total_instances,
-        running: totals.metrics.running_instances,
-        completed: totals.metrics.completed_instances,
-        failed: totals.metrics.failed_instances,
-        exact: true,
-        as_of: rfc3339(totals.at_ms),
-        as_of_ms: totals.at_ms,
+        total: None,
+        running: app.client.get_gauges().await?.running_instances,
+        completed: None,
+        failed: None,
+        exact: false,
+        as_of: rfc3339(now_ms),
+        as_of_ms: now_ms,
     })
 }
 
@@ -55,24 +104,33 @@ pub(crate) struct Depth {
     pub(crate) due: Option<u64>,
     /// Items that become visible later; null if the store does not tell them apart.
     pub(crate) delayed: Option<u64>,
+    /// The longest wait of an item that a fetch may take now; null without such an item, or if the store does not look.
+    pub(crate) oldest_ms: Option<u64>,
 }
 
 impl Depth {
-    fn of(waiting: u64, backlog: Option<QueueBacklog>) -> Self {
+    fn of(waiting: u64, backlog: Option<QueueBacklog>, oldest_ms: Option<u64>) -> Self {
         Self {
             waiting,
             due: backlog.map(|backlog| backlog.due),
             delayed: backlog.map(|backlog| backlog.delayed),
+            oldest_ms,
         }
+    }
+
+    /// The longest wait for a page.
+    pub(crate) fn oldest(&self) -> String {
+        self.oldest_ms.map_or_else(|| "–".to_string(), span)
     }
 }
 
 pub(crate) async fn queues(app: &App) -> Result<Queues, Problem> {
     let gauges = app.client.get_gauges().await?;
+    let oldest = app.client.oldest_due().await?.unwrap_or_default();
     let held = app.client.count_held().await?;
     Ok(Queues {
-        turns: Depth::of(gauges.orchestrator_queue, gauges.orchestrator_backlog),
-        activities: Depth::of(gauges.worker_queue, gauges.worker_backlog),
+        turns: Depth::of(gauges.orchestrator_queue, gauges.orchestrator_backlog, oldest.message_ms),
+        activities: Depth::of(gauges.worker_queue, gauges.worker_backlog, oldest.activity_ms),
         held_instances: held.map(|held| held.instances),
         held_messages: held.map(|held| held.messages),
     })
@@ -223,27 +281,61 @@ pub(crate) struct System {
     /// Whether requests need a token.
     pub(crate) tokens: bool,
     pub(crate) instances: Counts,
-    pub(crate) executions: u64,
-    pub(crate) events: u64,
+    /// Null on a page that did not wait for the count.
+    pub(crate) executions: Option<u64>,
+    /// Null on a page that did not wait for the count.
+    pub(crate) events: Option<u64>,
 }
 
+/// The server and its store. It waits until the instances are counted.
 pub(crate) async fn system(app: &App) -> Result<System, Problem> {
-    let instances = counts(app).await?;
     let totals = app.totals().await?;
-    Ok(System {
+    Ok(of_system(app, Counts::of(&totals), Some(&totals)))
+}
+
+/// The server and the numbers of its store that are known now.
+pub(crate) async fn known_system(app: &App) -> Result<System, Problem> {
+    let instances = counts(app).await?;
+    Ok(of_system(app, instances, app.known_totals().await?.as_ref()))
+}
+
+fn of_system(app: &App, instances: Counts, totals: Option<&Totals>) -> System {
+    System {
         store: app.options.store.clone(),
         version: env!("CARGO_PKG_VERSION"),
         operate: app.options.operate,
         tokens: app.options.tokens.is_some(),
         instances,
-        executions: totals.metrics.total_executions,
-        events: totals.metrics.total_events,
-    })
+        executions: totals.map(|totals| totals.metrics.total_executions),
+        events: totals.map(|totals| totals.metrics.total_events),
+    }
 }
 
 fn checked(limit: Option<usize>) -> Result<usize, Problem> {
     match limit.unwrap_or(100) {
         limit @ 1..=MOST => Ok(limit),
         _ => Err(Problem::invalid(format!("the limit of a page is from 1 to {MOST}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_pages_say_whether_they_are_exact() {
+        let counts = |exact| Counts {
+            total: Some(1_234_567),
+            running: 0,
+            completed: None,
+            failed: None,
+            exact,
+            as_of: String::new(),
+            as_of_ms: 0,
+        };
+        assert_eq!(counts(true).shown(&Some(1_234_567)), "1,234,567");
+        assert_eq!(counts(false).shown(&Some(12)), "≈12");
+        assert_eq!(counts(false).shown(&None), "…");
+        assert_eq!([0, 999, 1_000, 100_000].map(grouped), ["0", "999", "1,000", "100,000"]);
     }
 }

@@ -104,9 +104,18 @@ async fn bodies_must_be_json_and_small() {
     let server = Server::start(options).await;
     let form = server.send("POST", "/api/v1/instances", &[("content-type", "text/plain")], "{}").await;
     assert_eq!(form.problem(), (415, "media_type".to_string()));
+    // The body was not read, so the connection ends with the answer, and the client must know.
+    let unread =
+        server.keep_alive("POST", "/api/v1/instances", &[("content-type", "text/plain")], "{}").await;
+    assert!(unread.headers.contains("connection: close"), "{unread:?}");
     let large =
         server.post("/api/v1/instances", &format!("{{\"orchestration\":\"{}\"}}", "x".repeat(2_000))).await;
     assert_eq!(large.problem(), (413, "too_large".to_string()));
+    // The client writes its whole body before it reads: the refusal must not be lost.
+    for _ in 0..20 {
+        let huge = server.post("/api/v1/instances", &"x".repeat(8 * 1024 * 1024)).await;
+        assert_eq!(huge.problem(), (413, "too_large".to_string()));
+    }
     let broken = server.post("/api/v1/instances", "{\"secret").await;
     assert_eq!(broken.problem().0, 400);
     assert!(!broken.body.contains("secret"), "{broken:?}");

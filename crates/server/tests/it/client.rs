@@ -3,6 +3,7 @@
 use crate::kit::{PATIENCE, Server, operating};
 use outlast::client::Conflict;
 use outlast::providers::InstanceQuery;
+use outlast::runtime::observer::StartNote;
 use outlast::{ClientError, EventKind, OrchestrationStatus, PruneOptions};
 use std::time::Duration;
 
@@ -103,6 +104,36 @@ async fn repeated_start_with_a_key_starts_one_instance() {
     let second = client.start_idempotent("order", "cart-17", "\"card\"").await.unwrap();
     assert_eq!(first, ("order:cart-17".to_string(), true));
     assert_eq!(second, ("order:cart-17".to_string(), false));
+    server.stop().await;
+}
+
+/// The trace context that the first events of an instance keep.
+async fn caller_of(server: &Server, id: &str) -> Option<String> {
+    server.store.wait_for_kv_value(id, "paid", PATIENCE).await.unwrap();
+    let events = server.store.read_execution_history(id, 1).await.unwrap();
+    events.iter().find_map(StartNote::of).and_then(|note| match note {
+        StartNote::Caller { traceparent, .. } => Some(traceparent),
+        StartNote::Starter { .. } => None,
+    })
+}
+
+#[tokio::test]
+async fn start_keeps_the_trace_context_of_its_caller() {
+    let server = Server::on_sqlite(operating()).await;
+    let client = server.client();
+    let caller = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let start = |id: &str| client.start_request("order").instance(id).input_typed("card");
+    assert!(start("traced").traceparent(caller).send().await.unwrap().is_started());
+    assert_eq!(caller_of(&server, "traced").await.as_deref(), Some(caller));
+    assert!(start("malformed").traceparent("00-0-0-0").send().await.unwrap().is_started());
+    assert_eq!(caller_of(&server, "malformed").await, None);
+    for (id, header, kept) in [("posted", caller, Some(caller)), ("ignored", "no context", None)] {
+        let body =
+            format!(r#"{{"orchestration":"order","instance":"{id}","input":"\"card\"","reason":"test"}}"#);
+        let headers = [("content-type", "application/json"), ("traceparent", header)];
+        assert_eq!(server.send("POST", "/api/v1/instances", &headers, &body).await.status, 201);
+        assert_eq!(caller_of(&server, id).await.as_deref(), kept, "{id}");
+    }
     server.stop().await;
 }
 

@@ -137,6 +137,19 @@ impl Server {
         Answer::of(&String::from_utf8(bytes).unwrap())
     }
 
+    /// A request of a client that would send more requests on the connection.
+    pub(crate) async fn keep_alive(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
+        let mut headers = headers.to_vec();
+        headers.push(("connection", "keep-alive"));
+        self.send(method, path, &headers, body).await
+    }
+
     pub(crate) async fn open(
         &self,
         method: &str,
@@ -149,10 +162,10 @@ impl Server {
             .split_once('/')
             .map_or((self.address.as_str(), String::new()), |(host, base)| (host, format!("/{base}")));
         let mut stream = TcpStream::connect(host).await.unwrap();
-        let mut text = format!(
-            "{method} {base}{path} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n",
-            body.len()
-        );
+        let mut text = format!("{method} {base}{path} HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
+        if !headers.iter().any(|(name, _)| *name == "connection") {
+            text.push_str("connection: close\r\n");
+        }
         if !headers.iter().any(|(name, _)| *name == "host") {
             text.push_str(&format!("host: {host}\r\n"));
         }

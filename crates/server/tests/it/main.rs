@@ -5,6 +5,7 @@
 mod access;
 mod client;
 mod dead_letters;
+mod generated;
 mod history;
 mod keyed;
 mod kit;

@@ -1,8 +1,12 @@
 //! `/metrics`, and the files that name its metrics.
 
 use crate::kit::{Server, operating, token, with_tokens};
+use outlast::providers::memory::MemoryProvider;
+use outlast::providers::{Clock, Provider, WorkItem};
 use outlast_server::{Options, Scope};
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 fn document(path: &str) -> String {
     std::fs::read_to_string(format!("{}/../../docs/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -37,6 +41,7 @@ pub(crate) async fn figures(server: &Server) {
         "outlast_instances{status=\"running\"} 2",
         "outlast_instances{status=\"failed\"} 0",
         "outlast_queue_messages{queue=\"worker\",state=\"due\"} 0",
+        "outlast_queue_oldest_seconds{queue=\"orchestrator\"} 0",
         "outlast_held_instances 1",
         "outlast_dead_letters 0",
         "outlast_store_up 1",
@@ -47,6 +52,38 @@ pub(crate) async fn figures(server: &Server) {
     let again = server.get("/metrics").await.body;
     let requests = "outlast_http_request_duration_seconds_count{code=\"2xx\"} 1";
     assert!(again.lines().any(|found| found == requests), "{again}");
+}
+
+/// A clock that a test sets.
+struct Hand(AtomicU64);
+
+impl Clock for Hand {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test]
+async fn longest_wait_of_an_activity_without_a_worker_is_shown() {
+    let clock = Arc::new(Hand(AtomicU64::new(1_000_000)));
+    let store = Arc::new(MemoryProvider::with_clock(clock.clone()));
+    let server = Server::on(store.clone(), operating(), tempfile::tempdir().unwrap()).await;
+    let item = WorkItem::ActivityExecute {
+        instance: "a".to_string(),
+        execution_id: 1,
+        id: 2,
+        name: "charge".to_string(),
+        input: String::new(),
+        session_id: None,
+        tag: Some("no worker has this tag".to_string()),
+    };
+    store.enqueue_for_worker(item).await.unwrap();
+    clock.0.fetch_add(90_500, Ordering::Relaxed);
+    let text = server.get("/metrics").await.body;
+    for line in ["{queue=\"orchestrator\"} 0", "{queue=\"worker\"} 90.5"] {
+        assert!(text.contains(&format!("\noutlast_queue_oldest_seconds{line}\n")), "{line} in {text}");
+    }
+    server.stop().await;
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Payloads are not logged. A process runs every operation of a runtime, with success and with errors, with a canary in every
 //! payload, password and URL, and logs at TRACE. The canary must not occur in its output.
 
+mod background;
 mod bad;
 mod good;
 mod needs_postgres;
@@ -100,5 +101,6 @@ async fn everything(log_error_texts: bool) {
     }
     stored::run(log_error_texts).await;
     trouble::run(log_error_texts).await;
+    background::run(log_error_texts).await;
     urls::run().await;
 }

@@ -10,19 +10,6 @@ pub(super) const UNREACHED: &[&str] = &[
     // Logs an operation and an instance; the message of the panic goes to the panic hook of the process.
     "the store panicked; the transaction is undone and the connection is replaced",
     "a turn waits so long for the store that its lease must be renewed: no orchestration code runs",
-    "the wait timed out, and the instance does not exist: was it started under this id, and does a runtime have its orchestration?",
-    // Logs the class of an error.
-    "the gauges keep their values: the store returned an error",
-    // Log the class of an error, and counts.
-    "the report of this node was not stored; the next one follows",
-    "the report of this node was not removed; it expires",
-    "retention stopped: the store returned an error. The next pass tries again",
-    "the store has no retention for a part of the policy",
-    "retention deleted",
-    // Logs the name of a signal and a time.
-    "the runtime drains",
-    // Logs an instance; the message of the panic goes to the panic hook of the process.
-    "the observer of the runtime panicked",
 ];
 
 /// The position of each log call, and the longest part of its message between values. Messages that consist of values only are

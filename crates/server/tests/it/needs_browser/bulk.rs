@@ -38,6 +38,14 @@ async fn bulk_with_a_changed_set_is_refused() {
     until_dialog(&tab, "3 instances matched, and 2 match now").await;
     tab.check_contrast("refused operation").await;
     tab.shot("bulk-refused").await;
+    // The count is taken again, and the reason stays.
+    tab.click("dialog#bulk button.primary").await;
+    until_dialog(&tab, "2 running instances match").await;
+    until_dialog(&tab, "Cancel 2 instances").await;
+    assert_eq!(
+        tab.run("return document.querySelector('dialog#bulk input').value", &[]).await,
+        "the warehouse burns"
+    );
     for id in ["order-1040", "order-1042"] {
         let status = shop.store.get_orchestration_status(id).await.unwrap();
         assert!(matches!(status, OrchestrationStatus::Running { .. }), "{id}: {status:?}");
@@ -98,6 +106,7 @@ async fn operation_is_stopped_from_the_page() {
     until_dialog(&tab, "running instances match").await;
     confirm(&tab).await;
     tab.until_some("[data-bulk-stop]:not([hidden])").await;
+    tab.until("document.querySelector('#bulk-reason').checkVisibility() === false").await;
     tab.shot("bulk-running").await;
     tab.click("[data-bulk-stop]").await;
     until_dialog(&tab, "Stopped: ").await;

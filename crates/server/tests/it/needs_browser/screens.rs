@@ -52,6 +52,7 @@ async fn show(tab: &Tab, name: &str, address: &str, text: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_screen_is_readable_in_both_modes_and_on_a_phone() {
     let shop = Shop::busy(options()).await;
+    shop.report_nodes().await;
     let tab = open().await;
     for (name, address, text) in screens(&shop) {
         show(&tab, name, &address, text).await;

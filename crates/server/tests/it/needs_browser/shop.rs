@@ -4,6 +4,7 @@ use crate::kit::PATIENCE;
 use outlast::BackoffStrategy;
 use outlast::prelude::*;
 use outlast::providers::sqlite::SqliteProvider;
+use outlast::providers::{NodeLease, NodeLoad, NodeReport, NodeTags, ProviderAdmin};
 use outlast::runtime::registry::{ActivityRegistry, OrchestrationRegistry};
 use outlast_server::Options;
 use std::collections::HashMap;
@@ -32,6 +33,7 @@ pub(crate) struct Shop {
     /// The address of the dashboard, with its base path, without `/` at the end.
     pub(crate) address: String,
     pub(crate) store: Client,
+    provider: Arc<SqliteProvider>,
     runtime: Arc<Runtime>,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
     folder: tempfile::TempDir,
@@ -61,11 +63,11 @@ impl Shop {
         let url = format!("sqlite://{}?mode=rwc", folder.path().join("shop.db").display());
         let store = Arc::new(SqliteProvider::new(&url, None).await.unwrap());
         let runtime = Runtime::start_with_store(store.clone(), activities, orchestrations).await;
-        let client = Client::new(store);
+        let client = Client::new(store.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}{}", listener.local_addr().unwrap(), options.base_path);
         let serving = outlast_server::serve(listener, client.clone(), options, pending());
-        Self { address, store: client, runtime, serving: tokio::spawn(serving), folder }
+        Self { address, store: client, provider: store, runtime, serving: tokio::spawn(serving), folder }
     }
 
     /// A shop with instances that run, wait, are paused, have failed and have ended, with a dead letter and an audit.
@@ -90,6 +92,30 @@ impl Shop {
         client.wait_for_orchestration("order-1038", PATIENCE).await.unwrap();
         client.pause_instance("order-1042", "ada", "the address is wrong").await.unwrap();
         shop
+    }
+
+    /// The reports of a live and of a lost node beside the node of the test.
+    pub(crate) async fn report_nodes(&self) {
+        let day = Duration::from_secs(86_400);
+        let mut live = NodeReport::new("worker-eu-1");
+        (live.host, live.pid, live.build) = ("10.2.0.17".to_string(), 811, "9f3c1d7".to_string());
+        live.running_turns = NodeLoad { running: 2, limit: 16 };
+        live.running_activities = NodeLoad { running: 31, limit: 64 };
+        let lease = |(number, id): (usize, &&str)| NodeLease {
+            instance: id.to_string(),
+            activity: (number > 0).then_some((1, 2)),
+        };
+        live.leases =
+            ["order-1041", LONG_ID, "render-7", "order-1040"].iter().enumerate().map(lease).collect();
+        live.omitted_leases = 29;
+        live.tags =
+            NodeTags { untagged: true, any: false, named: vec!["eu".to_string(), "fast".to_string()] };
+        let mut lost = NodeReport::new("worker-eu-2");
+        (lost.host, lost.pid, lost.build) = ("10.2.0.18".to_string(), 40_112, "9f3c1d7".to_string());
+        lost.running_activities.limit = 64;
+        for (report, time) in [(live, day), (lost, Duration::ZERO)] {
+            assert!(self.provider.announce_node(&report, time, day).await.unwrap());
+        }
     }
 
     /// A message that does not decode, as another program may write it.
