@@ -117,7 +117,7 @@ fn running(waits: &[Wait], pending: Option<&PendingWork>, orchestration: &str) -
         && let TurnState::Due { messages, since_ms, deliveries } = lens::turn_state(pending)
     {
         return format!(
-            "{} for its next turn since {}, delivered {}: does a running process register '{orchestration}' in the version \
+            "{} for its next turn, {} so far, delivered {}: does a running process register '{orchestration}' in the version \
              of this instance?",
             if messages == 1 { "1 message waits".to_string() } else { format!("{messages} messages wait") },
             span(pending.now_ms.saturating_sub(since_ms)),
@@ -141,7 +141,7 @@ fn running(waits: &[Wait], pending: Option<&PendingWork>, orchestration: &str) -
         Operation::Child { name, instance } => format!("child '{instance}' of '{name}'"),
     };
     let since = pending.map(|pending| pending.now_ms.saturating_sub(wait.open.since_ms));
-    let since = since.map_or(String::new(), |since| format!(" since {}", span(since)));
+    let since = since.map_or(String::new(), |since| format!(", {} so far", span(since)));
     let others = match waits.len() {
         1 => String::new(),
         2 => ", and for another operation".to_string(),

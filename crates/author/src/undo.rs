@@ -27,10 +27,7 @@ use std::sync::Arc;
 ///     let mut undo = Undo::new(&ctx);
 ///     match steps(&ctx, &mut undo, order).await {
 ///         Ok(receipt) => Ok(receipt),
-///         Err(error) => {
-///             undo.run().await?;
-///             Err(error)
-///         }
+///         Err(error) => undo.fail(error).await,
 ///     }
 /// }
 ///
@@ -45,7 +42,7 @@ use std::sync::Arc;
 /// ```
 ///
 /// In an orchestration with `on_cancel = undo`, the steps run by themselves when a request to cancel arrives.
-#[must_use = "nothing is undone until `.run()` is awaited"]
+#[must_use = "nothing is undone until `.fail(cause)` or `.run()` is awaited"]
 pub struct Undo {
     ctx: OrchestrationContext,
     /// The steps are there, so that they outlive the body of a cancelled orchestration.
@@ -64,9 +61,13 @@ pub(crate) struct Step {
 
 /// The steps of an [`Undo`] that failed. The other steps ran.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct UndoFailed {
     /// The activities that failed, in the order in which they ran, each with its error.
     pub failures: Vec<(String, String)>,
+    /// The error for which the steps ran, as text with its causes: the error that [`Undo::fail`] got.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
 }
 
 /// The sentence, because `unwrap` and a `main` that returns an error print this text.
@@ -78,6 +79,9 @@ impl fmt::Debug for UndoFailed {
 
 impl fmt::Display for UndoFailed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(cause) = &self.cause {
+            write!(f, "{cause}, and ")?;
+        }
         f.write_str("not undone")?;
         self.failures.iter().try_for_each(|(activity, error)| write!(f, "; {activity}: {error}"))
     }
@@ -131,6 +135,26 @@ impl Undo {
         let steps = self.registry.take(self.number);
         Shielded::new(&self.ctx, run(&self.ctx, steps)).await.map_err(CallError::Failed)
     }
+
+    /// Runs the steps as [`Undo::run`] does, because the orchestration fails with `cause`: `return undo.fail(error).await`.
+    ///
+    /// # Errors
+    ///
+    /// The cause as it is if every step ran. Otherwise an error made from an [`UndoFailed`] that has the text of the cause and the steps
+    /// that failed. So code that matches on the cause can rely on the undo.
+    pub async fn fail<T, E>(self, cause: E) -> Result<T, E>
+    where
+        E: fmt::Display + From<CallError<UndoFailed>>,
+    {
+        let steps = self.registry.take(self.number);
+        Err(match Shielded::new(&self.ctx, run(&self.ctx, steps)).await {
+            Ok(()) => cause,
+            // The alternate form of `outlast::Error` has its causes.
+            Err(failed) => {
+                CallError::Failed(UndoFailed { cause: Some(format!("{cause:#}")), ..failed }).into()
+            }
+        })
+    }
 }
 
 impl Drop for Undo {
@@ -149,7 +173,7 @@ pub(crate) async fn run(ctx: &OrchestrationContext, steps: Vec<Step>) -> Result<
     }
     match failures.is_empty() {
         true => Ok(()),
-        false => Err(UndoFailed { failures }),
+        false => Err(UndoFailed { failures, cause: None }),
     }
 }
 

@@ -30,6 +30,7 @@ mod turn;
 mod version;
 mod wake;
 mod walk;
+mod words;
 
 pub use combinator::{Either2, Either3};
 pub use context::OrchestrationContext;
@@ -47,3 +48,4 @@ pub use replay_error::MismatchPlace;
 pub use state::TraceLine;
 pub use turn::{TurnInput, TurnOutput, run};
 pub use version::stamp as new_stamp;
+pub use words::in_words;

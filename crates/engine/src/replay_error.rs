@@ -29,6 +29,8 @@ pub struct MismatchPlace {
     pub event_id: Option<u64>,
     /// The durable call that the code makes instead; if it makes none, its last one.
     pub site: Option<&'static Location<'static>>,
+    /// The type of the event that the code asks for instead, if it makes another decision.
+    pub decision: Option<&'static str>,
 }
 
 impl Mismatch {
@@ -37,7 +39,7 @@ impl Mismatch {
     }
 
     fn at(mut self, event_id: u64, site: Option<Site>) -> Self {
-        self.place = MismatchPlace { event_id: Some(event_id), site };
+        self.place = MismatchPlace { event_id: Some(event_id), site, decision: None };
         self
     }
 
@@ -75,12 +77,15 @@ impl Mismatch {
         let (core, was, is) =
             (op.mismatch(&recorded.kind), op.describe(&recorded.kind), describe(&now.action));
         let is = if was == is { format!("{is} with another payload") } else { is };
-        Self::of(format!(
+        let decision = Op::of_action(&now.action).event(&now.action, 0, 0).map(|event| event.type_name());
+        let mut mismatch = Self::of(format!(
             "{core}: {} is {was}, and the code now asks for {is} at {}; {ADVICE}",
             place(identity, recorded.event_id),
             now.site
         ))
-        .at(recorded.event_id, Some(now.site))
+        .at(recorded.event_id, Some(now.site));
+        mismatch.place.decision = decision;
+        mismatch
     }
 
     /// The code ended, and history holds later events.

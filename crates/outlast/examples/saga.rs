@@ -46,13 +46,9 @@ async fn trip(ctx: OrchestrationContext, parts: Vec<String>) -> Result<String, T
         match book::call(&ctx, part).retry(3).await {
             Ok(booking) => booked.push(booking),
             Err(CallError::Failed(BookingError::SoldOut(part))) => {
-                undo.run().await?;
-                return Err(TripError::Impossible { part });
+                return undo.fail(TripError::Impossible { part }).await;
             }
-            Err(other) => {
-                undo.run().await?;
-                return Err(other.into());
-            }
+            Err(other) => return undo.fail(other.into()).await,
         }
     }
     Ok(booked.join(", "))

@@ -13,6 +13,8 @@ pub(crate) struct Db {
     pub(crate) counters: Arc<Counters>,
     #[cfg(feature = "test-hooks")]
     pub(crate) faults: Option<Arc<dyn crate::faults::StatementFaults>>,
+    /// Dropped after `conn`. A connection that may write removes the log and its index when it is the last that closes.
+    pub(crate) _closes_last: Option<Connection>,
 }
 
 impl Db {

@@ -16,7 +16,8 @@ const STATEMENT_CACHE: usize = 128;
 /// The connection of the writer, on an up-to-date schema. It cannot write if the location is read-only.
 pub(crate) fn writer(location: &Location, options: &SqliteOptions, counters: &Arc<Counters>) -> Result<Db> {
     let path = path_of(location);
-    open_writer(location, path, options, counters).map_err(|error| error.about(path))
+    let log = Log::of(path);
+    open_writer(location, path, options, counters).map_err(|error| log.explain(error).about(path))
 }
 
 /// Opens a store. Refuses a file of another program or a file that was cut off, before it writes. If the location is read-only,
@@ -27,11 +28,15 @@ fn open_writer(
     options: &SqliteOptions,
     counters: &Arc<Counters>,
 ) -> Result<Db> {
-    let conn = match location {
-        Location::Memory => Connection::open_in_memory().map_err(|error| cannot_open(path, &error))?,
-        Location::File { path, access } => open_file(path, *access)?,
+    let log = Log::of(path);
+    let db = match location {
+        Location::Memory => {
+            let conn = Connection::open_in_memory().map_err(|error| cannot_open(path, &error))?;
+            prepare(conn, options, counters)?
+        }
+        Location::File { path, access: Access::ReadOnly } => open_to_read(path, options, counters)?,
+        Location::File { path, access } => prepare(open_file(path, *access)?, options, counters)?,
     };
-    let db = prepare(conn, options, counters)?;
     let wal_is_used = *location != Location::Memory && size(&wal_path(path)) > 0;
     // A log that another program left is not moved into the file before the file is known to be a store: that would change both.
     db.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, wal_is_used)?;
@@ -41,7 +46,7 @@ fn open_writer(
     }
     if matches!(location, Location::File { access: Access::ReadOnly, .. }) {
         if !is_ours {
-            return Err(SqliteError::Foreign { path: path.to_owned(), found: "it is empty".to_string() });
+            return Err(log.empty(&db));
         }
         schema::check_schema(&db, path)?;
         return Ok(db);
@@ -77,14 +82,15 @@ fn open_writer(
 /// The schema of an existing store. Writes nothing.
 pub(crate) fn schema_state(location: &Location) -> Result<SchemaState> {
     let path = path_of(location);
+    let log = Log::of(path);
     let read = || {
-        let db = prepare(open_file(path, Access::ReadOnly)?, &SqliteOptions::default(), &Arc::default())?;
+        let db = open_to_read(path, &SqliteOptions::default(), &Arc::default())?;
         match schema::refuse_foreign(&db, path)? {
             true => schema::state(&db, path),
-            false => Err(SqliteError::Foreign { path: path.to_owned(), found: "it is empty".to_string() }),
+            false => Err(log.empty(&db)),
         }
     };
-    read().map_err(|error: SqliteError| error.about(path))
+    read().map_err(|error: SqliteError| log.explain(error).about(path))
 }
 
 /// A connection that only reads, next to a writer.
@@ -110,7 +116,14 @@ fn prepare(conn: Connection, options: &SqliteOptions, counters: &Arc<Counters>) 
         counters: Arc::clone(counters),
         #[cfg(feature = "test-hooks")]
         faults: options.faults.clone(),
+        _closes_last: None,
     })
+}
+
+/// A connection that cannot write.
+fn open_to_read(path: &Path, options: &SqliteOptions, counters: &Arc<Counters>) -> Result<Db> {
+    let _closes_last = closes_last(path);
+    Ok(Db { _closes_last, ..prepare(open_file(path, Access::ReadOnly)?, options, counters)? })
 }
 
 /// Held while a file is created. When a process closes any descriptor of a file, the system drops all locks of the process on that
@@ -132,6 +145,22 @@ fn open_file(path: &Path, access: Access) -> Result<Connection> {
     }
     let _no_creation = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
     Connection::open_with_flags(path, flags).map_err(|error| cannot_open(path, &error))
+}
+
+/// A connection that removes the log and its index beside a file that had neither: a read-only connection makes them, and cannot remove
+/// them. It writes nothing, because the log is empty. `None` for other files: emptying a log would change the file.
+fn closes_last(path: &Path) -> Option<Connection> {
+    if Log::of(path).is_there || journal_path(path).exists() || size(path) < SMALLEST_DATABASE {
+        return None;
+    }
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let no_creation = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let conn = Connection::open_with_flags(path, flags).ok()?;
+    drop(no_creation);
+    conn.busy_handler(Some(crate::threads::wait_for_lock)).ok()?;
+    // The first read opens the log.
+    let read: rusqlite::Result<i64> = conn.pragma_query_value(None, "schema_version", |row| row.get(0));
+    read.is_ok().then_some(conn)
 }
 
 /// Creates the file, readable by its owner only, unless it exists. SQLite gives -wal and -shm the same mode.
@@ -225,9 +254,57 @@ const SMALLEST_DATABASE: u64 = 512;
 
 /// The write-ahead log of a database.
 pub(crate) fn wal_path(path: &Path) -> PathBuf {
+    beside(path, "-wal")
+}
+
+/// The rollback journal of a database that has no write-ahead log.
+fn journal_path(path: &Path) -> PathBuf {
+    beside(path, "-journal")
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
+    name.push(ending);
     name.into()
+}
+
+/// Whether a file had its write-ahead log when it was opened. A copy of a store in use is empty or damaged without it. A store that was
+/// closed has none, so the log is named in errors only.
+struct Log {
+    path: PathBuf,
+    is_there: bool,
+}
+
+impl Log {
+    fn of(path: &Path) -> Self {
+        Self { path: path.to_owned(), is_there: wal_path(path).exists() }
+    }
+
+    /// The error for a file without tables.
+    fn empty(&self, db: &Db) -> SqliteError {
+        let mode: rusqlite::Result<String> =
+            db.conn.pragma_query_value(None, "journal_mode", |row| row.get(0));
+        let found = match mode.is_ok_and(|mode| mode == "wal") && !self.is_there {
+            true => format!("it is empty, and its log is missing: {}", self.advice()),
+            false => "it is empty".to_string(),
+        };
+        SqliteError::Foreign { path: self.path.clone(), found }
+    }
+
+    /// Adds the missing log to the error of a damaged file.
+    fn explain(&self, error: SqliteError) -> SqliteError {
+        match error {
+            SqliteError::Damaged { details } if !self.is_there => {
+                SqliteError::Damaged { details: format!("{details}; {}", self.advice()) }
+            }
+            other => other,
+        }
+    }
+
+    fn advice(&self) -> String {
+        let log = wal_path(&self.path);
+        format!("a copy of a store in use needs its file '{}'", log.file_name().unwrap_or_default().display())
+    }
 }
 
 /// The length of a file, without opening it, see [`CREATING`].

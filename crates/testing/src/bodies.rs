@@ -43,6 +43,18 @@ pub(crate) fn recorded(
     builder.build_result()
 }
 
+/// A body that runs. It ends also if the runtime drops its future.
+struct RunningBody(Arc<Shared>);
+
+impl Drop for RunningBody {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.running_bodies = state.running_bodies.saturating_sub(1);
+        drop(state);
+        self.0.body_ended.notify_one();
+    }
+}
+
 impl Recorded {
     /// Records that the body begins, and returns whether the test fails the activity after it. Returns an error if the test fails the
     /// activity instead of running it.
@@ -77,6 +89,12 @@ impl Recorded {
         INJECTED.to_string()
     }
 
+    /// Counts the body as running until the value is dropped.
+    fn running(&self) -> RunningBody {
+        self.shared.state().running_bodies += 1;
+        RunningBody(Arc::clone(&self.shared))
+    }
+
     fn note_end(&self, result: Result<&str, &str>) {
         let name = &self.activity;
         self.shared.note(|| match result {
@@ -90,6 +108,7 @@ impl Recorded {
 impl ActivityHandler for Recorded {
     async fn invoke(&self, ctx: ActivityContext, input: String) -> Result<String, String> {
         let fails_after = self.begin(&ctx, &input)?;
+        let _running = self.running();
         let _held = self.holds_clock.then(hold_clock);
         let result = self.inner.invoke(ctx, input).await;
         self.note_end(result.as_deref().map_err(String::as_str));
@@ -104,6 +123,7 @@ impl ActivityHandler for Recorded {
             Ok(fails_after) => fails_after,
             Err(error) => return Attempt::Done(Err(error)),
         };
+        let _running = self.running();
         let _held = self.holds_clock.then(hold_clock);
         let attempt = self.inner.attempt(ctx, input).await;
         self.note_end(match &attempt {

@@ -14,6 +14,10 @@ pub(crate) enum CallFault {
     LostAnswer,
     /// The process stalls until its lease is over and the item is delivered again; then the call is made.
     LostLease,
+    /// A client cancels the instance before the call is made.
+    CancelBefore,
+    /// A client cancels the instance after the call is made and before the process has the answer.
+    CancelAfter,
 }
 
 impl CallFault {
@@ -28,12 +32,24 @@ impl CallFault {
         }
     }
 
+    /// The requests to cancel that a call can meet.
+    pub(crate) fn cancels(op: Op) -> &'static [Self] {
+        match op {
+            Op::Fetch => &[Self::CancelAfter],
+            // The code does not run between the fetch of a turn and the read of its history.
+            Op::Read => &[],
+            Op::Send | Op::Commit => &[Self::CancelBefore, Self::CancelAfter],
+        }
+    }
+
     fn words(self) -> &'static str {
         match self {
             Self::CrashBefore => "the process crashes before the call",
             Self::CrashAfter => "the process crashes after the call",
             Self::LostAnswer => "the answer of the store is lost",
             Self::LostLease => "the process stalls and loses its lease before the call",
+            Self::CancelBefore => "the instance is cancelled before the call",
+            Self::CancelAfter => "the instance is cancelled after the call",
         }
     }
 }
@@ -65,6 +81,8 @@ pub(crate) enum Target {
     Call(usize, CallFault),
     /// The first process crashes after this number of polls of its tasks.
     Poll(u64),
+    /// The instance is cancelled after this number of polls of the tasks of its process.
+    CancelAtPoll(u64),
     /// The activity with this number fails.
     Activity(usize, ActivityFault),
 }
@@ -97,6 +115,13 @@ impl fmt::Display for Schedule {
             Target::Poll(at) => {
                 let polls = counted(at, "poll");
                 write!(f, "the process crashes between two awaits, after {polls} of its tasks")?;
+            }
+            Target::CancelAtPoll(at) => {
+                let polls = counted(at, "poll");
+                write!(
+                    f,
+                    "the instance is cancelled between two awaits, after {polls} of the tasks of its process"
+                )?;
             }
             Target::Activity(at, fault) => {
                 let when = match fault {

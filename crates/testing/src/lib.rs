@@ -7,6 +7,7 @@
 //! | [`Test::run`], [`Run`] | one instance under virtual time, and assertions about its result, calls and history |
 //! | [`Test::start`], [`Running`] | an instance that the test drives step by step |
 //! | [`Test::crash_everywhere`], [`Test::fail_everywhere`], [`Sweep`] | the same instance with one fault at every moment |
+//! | [`Test::cancel_everywhere`] | the same instance, cancelled at every moment |
 //! | [`ReplayCheck`] | recorded histories against the present code |
 //!
 //! A run has one store in memory. Its processes are tokio runtimes with a paused clock, one after the other: a crash drops the tokio
@@ -20,11 +21,12 @@
 //! | `test.rs`, `mock.rs`, `spec.rs` | the test as the user writes it, and without its types |
 //! | `world.rs`, `shared.rs` | one run: its processes, and the state that outlives them |
 //! | `store.rs`, `fault.rs`, `probe.rs`, `poll_gate.rs` | the store as a process sees it, with the fault of a sweep |
-//! | `sweep.rs` | all schedules of a sweep, and its report |
+//! | `sweep.rs`, `cancel_sweep.rs` | all schedules of a sweep, and its report |
 //! | `cold.rs`, `recorded.rs`, `replay_check.rs` | turns and histories that run again on a fresh call of the code, by `outlast_runtime::check` |
 //! | `story.rs`, `snapshot.rs`, `run.rs` | histories as text, files, assertions |
 
 mod bodies;
+mod cancel_sweep;
 mod fault;
 mod mock;
 mod profile;

@@ -10,12 +10,16 @@ pub struct PollGate {
     state: Mutex<State>,
     /// Notified when the life ends at its last poll.
     pub reached_last_poll: Notify,
+    /// Notified when the polls stop at a pause. [`PollGate::resume`] lets them go on.
+    pub reached_pause: Notify,
 }
 
 struct State {
     polls: u64,
     /// The process crashes instead of the poll after this one.
     last_poll: Option<u64>,
+    /// The gate stalls instead of the poll after this one.
+    pause: Option<u64>,
     is_stalled: bool,
     /// Tasks that wait for the end of a stall.
     waiting: Vec<Waker>,
@@ -24,8 +28,15 @@ struct State {
 impl PollGate {
     /// A gate that stays closed after `last_poll` polls.
     pub fn new(last_poll: Option<u64>) -> Self {
-        let state = State { polls: 0, last_poll, is_stalled: false, waiting: Vec::new() };
-        Self { state: Mutex::new(state), reached_last_poll: Notify::new() }
+        let state = State { polls: 0, last_poll, pause: None, is_stalled: false, waiting: Vec::new() };
+        Self { state: Mutex::new(state), reached_last_poll: Notify::new(), reached_pause: Notify::new() }
+    }
+
+    /// A gate that stalls once, after this number of polls.
+    pub fn pausing(after: u64) -> Self {
+        let gate = Self::new(None);
+        gate.state().pause = Some(after);
+        gate
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -58,6 +69,12 @@ impl Pulse for PollGate {
         let mut state = self.state();
         if state.is_stalled {
             state.waiting.push(context.waker().clone());
+            return Poll::Pending;
+        }
+        if state.pause == Some(state.polls) {
+            (state.pause, state.is_stalled) = (None, true);
+            state.waiting.push(context.waker().clone());
+            self.reached_pause.notify_one();
             return Poll::Pending;
         }
         state.polls += 1;

@@ -10,14 +10,18 @@ use crate::story;
 use crate::time::{EPOCH_MS, WorldClock};
 use crate::trouble::Trouble;
 use outlast_memory::MemoryProvider;
-use outlast_provider::{Clock, Entropy};
+use outlast_provider::{Clock, Entropy, Provider};
+use outlast_runtime::Client;
 use outlast_runtime::lens::span;
 use outlast_runtime::registry::ActivityRegistry;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 pub(crate) struct Shared {
+    /// The instance of the test.
+    instance: String,
     pub(crate) store: Arc<MemoryProvider>,
     pub(crate) clock: Arc<WorldClock>,
     pub(crate) entropy: Arc<Draws>,
@@ -30,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) kill: Notify,
     /// Notified when the run has met trouble.
     pub(crate) failed: Notify,
+    /// Notified when the body of an activity has ended.
+    pub(crate) body_ended: Notify,
     state: Mutex<State>,
 }
 
@@ -47,6 +53,10 @@ pub(crate) struct State {
     /// Turns that the process runs, by token.
     pub(crate) turns: BTreeMap<String, Turn>,
     pub(crate) bodies: Vec<Body>,
+    /// The number of bodies that run.
+    pub(crate) running_bodies: usize,
+    /// Whether the sweep has cancelled the instance.
+    pub(crate) is_cancelled: bool,
     /// Idempotency keys in the order in which their bodies began.
     pub(crate) keys: Vec<String>,
     /// The activity with this number fails, in the order of keys.
@@ -64,6 +74,7 @@ pub(crate) struct State {
 
 impl Shared {
     pub(crate) fn new(
+        instance: &str,
         target: Option<(usize, CallFault)>,
         checks_replay: bool,
         most_calls: u64,
@@ -78,6 +89,7 @@ impl Shared {
         );
         let state = State { trace: is_traced.then(Vec::new), ..State::default() };
         Arc::new(Self {
+            instance: instance.to_string(),
             store: Arc::new(store),
             clock,
             entropy,
@@ -86,12 +98,38 @@ impl Shared {
             most_calls,
             kill: Notify::new(),
             failed: Notify::new(),
+            body_ended: Notify::new(),
             state: Mutex::new(state),
         })
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels the instance of the test, as a client does.
+    pub(crate) async fn cancel(&self) {
+        self.note(|| "CANCEL: a client cancels the instance".to_string());
+        self.state().is_cancelled = true;
+        let client = Client::new(Arc::<MemoryProvider>::clone(&self.store) as Arc<dyn Provider>);
+        if let Err(error) = client.cancel_instance(&self.instance, "the test cancels the instance").await {
+            self.fail(Trouble::Action(format!("the test cancels the instance, and that failed: {error}")));
+        }
+    }
+
+    /// Waits until no body of an activity runs, at most this virtual time.
+    pub(crate) async fn bodies_end(&self, limit: Duration) {
+        let all_end = async {
+            loop {
+                let ended = self.body_ended.notified();
+                if self.state().running_bodies == 0 {
+                    return;
+                }
+                ended.await;
+            }
+        };
+        // A body that never ends does not keep the run from its end.
+        let _ = tokio::time::timeout(limit, all_end).await;
     }
 
     /// Virtual time since the run began. Call it inside the tokio runtime of a process.

@@ -47,6 +47,7 @@ impl ProcessStore {
                     tokio::task::yield_now().await;
                 }
             }
+            Some(CallFault::CancelBefore) => self.0.cancel().await,
             _ => {}
         }
         let answer = call.await;
@@ -62,7 +63,20 @@ impl ProcessStore {
                 self.crash(|| format!("after the call: {}", detail())).await;
                 answer
             }
+            (Some(CallFault::CancelAfter), _) => {
+                self.0.cancel().await;
+                answer
+            }
             _ => answer,
+        }
+    }
+
+    /// Counts a fetch that leased an item, with its fault.
+    async fn fetched(&self, detail: &impl Fn() -> String) {
+        match self.fault(Op::Fetch, detail) {
+            Some(CallFault::CrashAfter) => self.crash(|| format!("after the call: {}", detail())).await,
+            Some(CallFault::CancelAfter) => self.0.cancel().await,
+            _ => {}
         }
     }
 
@@ -193,9 +207,7 @@ impl Provider for ProcessStore {
             state.held.insert(turn.lock_token.clone(), Leased::Turn);
             state.turns.insert(turn.lock_token.clone(), seen);
         }
-        if self.fault(Op::Fetch, &detail) == Some(CallFault::CrashAfter) {
-            self.crash(|| format!("after the call: {}", detail())).await;
-        }
+        self.fetched(&detail).await;
         Ok(fetched)
     }
 
@@ -251,9 +263,7 @@ impl Provider for ProcessStore {
             self.0.note(detail);
             self.check_activity(&work.item);
             self.0.state().held.insert(work.lock_token.clone(), Leased::Activity);
-            if self.fault(Op::Fetch, &detail) == Some(CallFault::CrashAfter) {
-                self.crash(|| format!("after the call: {}", detail())).await;
-            }
+            self.fetched(&detail).await;
         }
         Ok(fetched)
     }

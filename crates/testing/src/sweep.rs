@@ -6,7 +6,7 @@ use crate::spec::Spec;
 use crate::story::{value, without_guids};
 use crate::test::Test;
 use crate::trouble::Trouble;
-use crate::world::World;
+use crate::world::{Process, World};
 use outlast_author::{Orchestration, plain_text};
 use outlast_provider::Provider;
 use outlast_runtime::lens::{counted, times};
@@ -16,11 +16,13 @@ use std::fmt;
 /// The most crashes between two awaits. A longer run is crashed at every second, third, .. poll.
 const MOST_POLLS: u64 = 3_000;
 
-/// The result of [`Test::crash_everywhere`] or [`Test::fail_everywhere`].
+/// The result of [`Test::crash_everywhere`], [`Test::fail_everywhere`] or [`Test::cancel_everywhere`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "the result is not checked: call `.holds()`"]
 pub struct Sweep {
     orchestration: &'static str,
+    /// The fault of each run, with its article.
+    fault: &'static str,
     moments: usize,
     runs: usize,
     failures: Vec<SweepFailure>,
@@ -43,11 +45,16 @@ pub struct SweepFailure {
 
 /// The end of a run: the result of the instance, and the world outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Ending {
-    result: String,
-    has_failed: bool,
-    observed: Vec<String>,
+pub(crate) struct Ending {
+    pub(crate) result: String,
+    pub(crate) has_failed: bool,
+    pub(crate) observed: Vec<String>,
 }
+
+/// The judge of a run: returns the expected end of a run that ended otherwise.
+pub(crate) trait Judge: Fn(&World, &Process, &Ending) -> Option<String> + Sync {}
+
+impl<F: Fn(&World, &Process, &Ending) -> Option<String> + Sync> Judge for F {}
 
 impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,7 +91,8 @@ impl<O: Orchestration> Test<O> {
         let (input, baseline, ending) = self.baseline(&input)?;
         let schedules = crashes(&self.spec, &baseline);
         let moments = baseline.shared.calls.moments().len();
-        Ok(self.sweep(&input, moments, &schedules, |found| (*found != ending).then(|| ending.to_string())))
+        let judge = |_: &World, _: &Process, found: &Ending| (*found != ending).then(|| ending.to_string());
+        Ok(self.sweep(&input, moments, &schedules, judge))
     }
 
     /// Runs the instance once without a fault, and then twice for every activity that it called: that activity fails instead of running,
@@ -130,7 +138,7 @@ impl<O: Orchestration> Test<O> {
                 .collect()
         };
         let moments = schedules.len() / 2;
-        Ok(self.sweep(&input, moments, &schedules, |found| {
+        Ok(self.sweep(&input, moments, &schedules, |_: &World, _: &Process, found: &Ending| {
             let is_undone = !found.has_failed || found.observed == before;
             (!is_undone)
                 .then(|| format!("a failed instance leaves the world as it was: {}", before.join("; ")))
@@ -138,21 +146,21 @@ impl<O: Orchestration> Test<O> {
     }
 
     /// The run without a fault.
-    fn baseline(&self, input: &O::Input) -> Result<(String, World, Ending), Trouble> {
+    pub(crate) fn baseline(&self, input: &O::Input) -> Result<(String, World, Ending), Trouble> {
         self.start_checked()?;
         let input = self.encode(input)?;
         let mut baseline = World::new(&self.spec, None, false);
-        let ending = end(&mut baseline, &input)?;
+        let (_, ending) = end(&mut baseline, &input)?;
         Ok((input, baseline, ending))
     }
 
-    /// Runs all schedules. `judge` returns the expected end of a run that ended otherwise.
-    fn sweep(
+    /// Runs all schedules.
+    pub(crate) fn sweep(
         &self,
         input: &str,
         moments: usize,
         schedules: &[Schedule],
-        judge: impl Fn(&Ending) -> Option<String> + Sync,
+        judge: impl Judge,
     ) -> Sweep {
         let failed = parallel::map(schedules, |schedule| {
             let mut world = World::new(&self.spec, Some(schedule.clone()), false);
@@ -168,7 +176,7 @@ impl<O: Orchestration> Test<O> {
             }
         }
         let failures = failures.into_iter().map(|(_, failed)| failed).collect();
-        Sweep { orchestration: O::NAME, moments, runs: schedules.len(), failures }
+        Sweep { orchestration: O::NAME, fault: "a fault", moments, runs: schedules.len(), failures }
     }
 }
 
@@ -185,21 +193,21 @@ fn crashes(spec: &Spec, baseline: &World) -> Vec<Schedule> {
             }
         }
     }
-    let polls = baseline.first_gate.as_ref().map_or(0, |gate| gate.polls());
-    let step = usize::try_from(polls / MOST_POLLS + 1).unwrap_or(1);
-    let crash = |at| Schedule { target: Target::Poll(at), detail: String::new(), is_late: false };
-    schedules.extend((0..polls).step_by(step).map(crash));
+    schedules.extend(at_polls(baseline, Target::Poll));
     schedules
 }
 
-fn failure(
-    world: &mut World,
-    input: &str,
-    schedule: &Schedule,
-    judge: &impl Fn(&Ending) -> Option<String>,
-) -> Option<SweepFailure> {
+/// A schedule for each poll of the run without a fault.
+pub(crate) fn at_polls(baseline: &World, target: fn(u64) -> Target) -> impl Iterator<Item = Schedule> {
+    let polls = baseline.first_gate.as_ref().map_or(0, |gate| gate.polls());
+    let step = usize::try_from(polls / MOST_POLLS + 1).unwrap_or(1);
+    let schedule = move |at| Schedule { target: target(at), detail: String::new(), is_late: false };
+    (0..polls).step_by(step).map(schedule)
+}
+
+fn failure(world: &mut World, input: &str, schedule: &Schedule, judge: &impl Judge) -> Option<SweepFailure> {
     let (found, expected) = match end(world, input) {
-        Ok(ending) => (ending.to_string(), judge(&ending)?),
+        Ok((process, ending)) => (ending.to_string(), judge(world, &process, &ending)?),
         Err(trouble) => (trouble.to_string(), "the instance ends".to_string()),
     };
     let repeated = repeated(world);
@@ -208,14 +216,14 @@ fn failure(
 }
 
 /// Runs a world to its end.
-fn end(world: &mut World, input: &str) -> Result<Ending, Trouble> {
+fn end(world: &mut World, input: &str) -> Result<(Process, Ending), Trouble> {
     let process = world.run(input)?;
     let outcome = process.tokio.block_on(world.shared.store.read_outcome(&world.spec.instance));
     let outcome = outcome.ok().flatten();
     let observed = world.observed();
     let Some(outcome) = outcome else {
         let result = "the instance is gone".to_string();
-        return Ok(Ending { result, has_failed: true, observed });
+        return Ok((process, Ending { result, has_failed: true, observed }));
     };
     let (has_failed, text) = match (&outcome.failure, &outcome.output) {
         (Some(failure), _) => (true, plain_text(&failure.display_message())),
@@ -223,7 +231,7 @@ fn end(world: &mut World, input: &str) -> Result<Ending, Trouble> {
         (None, None) => (false, String::new()),
     };
     let result = without_guids(&format!("{} with {}", outcome.status, value(&text)));
-    Ok(Ending { result, has_failed, observed })
+    Ok((process, Ending { result, has_failed, observed }))
 }
 
 /// The activities whose bodies ran more than once for one call.
@@ -243,6 +251,15 @@ fn repeated(world: &World) -> Vec<String> {
 }
 
 impl Sweep {
+    /// The same sweep with other words for the fault of its runs.
+    pub(crate) fn of(self, fault: &'static str) -> Self {
+        Self { fault, ..self }
+    }
+
+    pub(crate) fn push(&mut self, failure: SweepFailure) {
+        self.failures.push(failure);
+    }
+
     /// # Panics
     ///
     /// If a run ended otherwise, with the timeline of the smallest one.
@@ -274,7 +291,7 @@ impl fmt::Display for Sweep {
             1 => "1 of them ends otherwise".to_string(),
             failed => format!("{failed} of them end otherwise"),
         };
-        write!(f, "'{}': {moments}, {runs} with a fault, {failed}", self.orchestration)?;
+        write!(f, "'{}': {moments}, {runs} with {}, {failed}", self.orchestration, self.fault)?;
         let Some(smallest) = self.failures.first() else { return Ok(()) };
         writeln!(f, "\n\nthe smallest: {}", smallest.schedule)?;
         writeln!(f, "expected: {}", smallest.expected)?;

@@ -21,6 +21,9 @@ use std::time::Duration;
 /// Rounds of all tasks after the end of the instance, in which other instances go on without virtual time.
 const LAST_ROUNDS: usize = 256;
 
+/// The virtual time in which the bodies of a cancelled instance end.
+const LAST_BODIES: Duration = crate::hours(1);
+
 /// A run, between and in its processes.
 pub(crate) struct World {
     pub(crate) spec: Spec,
@@ -60,7 +63,8 @@ impl World {
             Some(Target::Call(at, fault)) => Some((at, fault)),
             _ => None,
         };
-        let shared = Shared::new(call, spec.checks_replay && schedule.is_none(), spec.most_calls, is_traced);
+        let checks_replay = spec.checks_replay && schedule.is_none();
+        let shared = Shared::new(&spec.instance, call, checks_replay, spec.most_calls, is_traced);
         {
             let mut state = shared.state();
             state.actions_done = vec![false; spec.actions.len()];
@@ -111,11 +115,11 @@ impl World {
     /// Begins a process. The first one finds the start of the instance in the store.
     pub(crate) fn begin(&mut self, now_ms: u64, input: &str) -> Result<Process, Trouble> {
         let tokio = virtual_time::runtime();
-        let last_poll = match &self.schedule {
-            Some(Schedule { target: Target::Poll(at), .. }) if self.processes == 0 => Some(*at),
-            _ => None,
-        };
-        let gate = Arc::new(PollGate::new(last_poll));
+        let gate = Arc::new(match self.schedule.as_ref().map(|schedule| schedule.target) {
+            Some(Target::Poll(at)) if self.processes == 0 => PollGate::new(Some(at)),
+            Some(Target::CancelAtPoll(at)) => PollGate::pausing(at),
+            _ => PollGate::new(None),
+        });
         let (client, node) = tokio.block_on(self.start(now_ms, input, &gate))?;
         self.processes += 1;
         self.first_gate.get_or_insert_with(|| Arc::clone(&gate));
@@ -191,20 +195,26 @@ impl World {
     /// Runs a process until the instance ends, the process crashes, or the run fails.
     pub(crate) async fn drive(&self, process: &Process) -> End {
         let shared = &self.shared;
-        let elapsed = Duration::from_millis(shared.elapsed_ms());
-        tokio::select! {
-            biased;
-            () = shared.failed.notified() => End::Failed,
-            () = shared.kill.notified() => End::Crashed,
-            () = process.gate.reached_last_poll.notified() => {
-                shared.note(|| "CRASH between two awaits".to_string());
-                End::Crashed
-            }
-            () = self.ended() => End::Done,
-            () = tokio::time::sleep(self.spec.limit.saturating_sub(elapsed)) => {
-                let trouble = self.stuck().await;
-                shared.fail(trouble);
-                End::Failed
+        loop {
+            let elapsed = Duration::from_millis(shared.elapsed_ms());
+            tokio::select! {
+                biased;
+                () = shared.failed.notified() => return End::Failed,
+                () = shared.kill.notified() => return End::Crashed,
+                () = process.gate.reached_last_poll.notified() => {
+                    shared.note(|| "CRASH between two awaits".to_string());
+                    return End::Crashed;
+                }
+                () = process.gate.reached_pause.notified() => {
+                    shared.cancel().await;
+                    process.gate.resume();
+                }
+                () = self.ended() => return End::Done,
+                () = tokio::time::sleep(self.spec.limit.saturating_sub(elapsed)) => {
+                    let trouble = self.stuck().await;
+                    shared.fail(trouble);
+                    return End::Failed;
+                }
             }
         }
     }
@@ -231,6 +241,10 @@ impl World {
         for _ in 0..LAST_ROUNDS {
             tokio::task::yield_now().await;
         }
+        if self.shared.state().is_cancelled {
+            // A body that was not told to stop has its effect after the end of the instance.
+            self.shared.bodies_end(LAST_BODIES).await;
+        }
         if !self.spec.settle.is_zero() {
             tokio::time::sleep(self.spec.settle).await;
         }
@@ -250,7 +264,7 @@ impl World {
                     Operation::Queue { name } => format!("a message of queue '{name}'"),
                     Operation::Child { name, instance } => format!("child '{instance}' of {name}"),
                 };
-                format!("{operation} since {since}")
+                format!("{operation} since {since} after the start")
             })
             .collect();
         let waits = if waits.is_empty() { "nothing".to_string() } else { waits.join(", ") };
@@ -272,7 +286,8 @@ async fn act(shared: &Shared, spec: &Spec, client: &Client, index: usize) {
     shared.note(|| format!("the test {} ({} after the start)", action.words, span(saturating_ms(action.at))));
     let acted = (action.run)(client.clone(), spec.instance.clone()).await;
     shared.state().actions_done[index] = true;
-    if let Err(error) = acted {
+    // A cancelled instance may have ended before an action of the test.
+    if let Err(error) = acted.or_else(|error| if shared.state().is_cancelled { Ok(()) } else { Err(error) }) {
         let at = span(saturating_ms(action.at));
         let words = &action.words;
         shared.fail(Trouble::Action(format!("the test {words} at {at}, and that failed: {error}")));

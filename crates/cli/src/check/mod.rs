@@ -83,12 +83,23 @@ pub(crate) async fn run(args: CheckArgs) -> Result<(), Failure> {
             ask(&store, program, Targets::These(wanted), &report, Report::locate).await?;
         }
     }
-    let report = report.into_inner().unwrap_or_else(PoisonError::into_inner).finished();
+    let mut report = report.into_inner().unwrap_or_else(PoisonError::into_inner).finished();
+    if report.has_checked_nothing() && is_empty(&store).await? {
+        report.note_empty_store();
+    }
     print(args.output, &report, Report::text)?;
     match report.is_safe() {
         true => Ok(()),
         false => Err(Failure::breaks_instances()),
     }
+}
+
+/// Whether the store has no instance at all.
+async fn is_empty(store: &Arc<dyn Provider>) -> Result<bool, Failure> {
+    let Some(admin) = store.as_management_capability() else { return Ok(false) };
+    let any = InstanceQuery { limit: Some(1), ..InstanceQuery::default() };
+    let page = admin.query_instances(&any).await.map_err(|error| Failure::new(error.to_string()))?;
+    Ok(page.instances.is_empty())
 }
 
 /// Asks a program about every target. Questions and answers are under way at the same time.

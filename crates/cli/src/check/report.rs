@@ -30,6 +30,9 @@ pub(super) struct Report {
     patches: BTreeMap<String, Answers>,
     #[serde(skip)]
     shows_progress: bool,
+    /// Whether the store has no instance at all.
+    #[serde(skip)]
+    is_store_empty: bool,
 }
 
 /// An instance that the program breaks.
@@ -64,6 +67,7 @@ impl Report {
             instances: Vec::new(),
             patches: BTreeMap::new(),
             shows_progress,
+            is_store_empty: false,
         }
     }
 
@@ -125,6 +129,14 @@ impl Report {
         self
     }
 
+    pub(super) fn has_checked_nothing(&self) -> bool {
+        self.checked == 0
+    }
+
+    pub(super) fn note_empty_store(&mut self) {
+        self.is_store_empty = true;
+    }
+
     pub(super) fn text(&self) -> String {
         let mut text = format!(
             "Checked {} of {} with {}: {} safe, {} diverge, {} unregistered, {} undecodable.\n",
@@ -147,6 +159,11 @@ impl Report {
                 older => format!("{older} running instances are older than it, and need its old code"),
             };
             let _ = writeln!(text, "\npatch '{}': {state}", plain(patch));
+        }
+        if self.is_store_empty {
+            text.push_str(
+                "\nThe store has no instance: is it the right store? A copy of a SQLite store in use needs its file '-wal' too.\n",
+            );
         }
         text.push_str("\nThe check replays the recorded past. It does not know how the instances go on.\n");
         text

@@ -71,7 +71,7 @@ pub(super) async fn order(ctx: OrchestrationContext, order: Order) -> Result<Out
         }
         Err((ending, reason)) => {
             ctx.set_custom_status("is undone");
-            undo.run().await?;
+            undo.run().await.map_err(|error| format!("{reason}, and {error}"))?;
             give_up(&ctx, &order, ending, reason).await
         }
     }

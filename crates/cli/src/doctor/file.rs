@@ -41,7 +41,7 @@ pub(super) async fn check(
     let mut turns = Check::fine("turns", "none is overdue");
     if seen.overdue_turns > 0 {
         turns.found(format!(
-            "messages of {} are due since {} or longer, and no process takes them: does a process run?",
+            "messages of {} have been due for {} or longer, and no process takes them: does a process run?",
             counted(seen.overdue_turns, "instance"),
             outlast::lens::span(overdue_ms)
         ));

@@ -201,7 +201,7 @@ impl Unserved {
         match self.longest_ms {
             0 => format!("{things} of instance '{}'{others} were delivered and given back", self.instance),
             ms => format!(
-                "{things} of instance '{}'{others} are due since {}, and no process takes them",
+                "{things} of instance '{}'{others} have been due for {}, and no process takes them",
                 self.instance,
                 span(ms)
             ),

@@ -144,7 +144,7 @@ impl Turn {
                 };
                 let messages = if self.messages == 1 { "message waits" } else { "messages wait" };
                 Some(format!(
-                    "is due: {} {messages} for it since {}{tried}{hint}",
+                    "is due: {} {messages} for it, {} so far{tried}{hint}",
                     self.messages,
                     span(waited)
                 ))
@@ -208,7 +208,7 @@ impl Open {
             .filter_map(|(label, value)| value.as_ref().map(|value| format!(" {label} {value}")))
             .collect();
         let since = span(now_ms.saturating_sub(self.since_ms));
-        format!("{what}{labels}: {} (event {}, since {since})", self.state_text(now_ms), self.event_id)
+        format!("{what}{labels}: {} (event {}, for {since})", self.state_text(now_ms), self.event_id)
     }
 
     fn state_text(&self, now_ms: u64) -> String {
@@ -250,7 +250,7 @@ fn message_text(message: &Queued, now_ms: u64) -> String {
     let when = match (message.lease_until_ms, message.visible_ms.checked_sub(now_ms)) {
         (Some(_), _) => "in the turn that runs".to_string(),
         (None, Some(left @ 1..)) => format!("delivered in {}", span(left)),
-        (None, _) => format!("waits since {}", span(now_ms.saturating_sub(message.visible_ms))),
+        (None, _) => format!("has waited {}", span(now_ms.saturating_sub(message.visible_ms))),
     };
     let tried = match message.deliveries {
         0 => String::new(),

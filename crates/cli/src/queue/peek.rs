@@ -122,7 +122,7 @@ impl Item {
         let state = match (queued.lease_until_ms, queued.visible_ms.checked_sub(now_ms)) {
             (Some(until), _) => format!("leased, for {}", span(until.saturating_sub(now_ms))),
             (None, Some(left @ 1..)) => format!("delayed, due in {}", span(left)),
-            (None, _) => format!("due since {}", span(now_ms.saturating_sub(queued.visible_ms))),
+            (None, _) => format!("due for {}", span(now_ms.saturating_sub(queued.visible_ms))),
         };
         let text = |text: &Option<String>| text.as_deref().map_or_else(|| "-".to_string(), plain);
         vec![

@@ -164,7 +164,7 @@ async fn changed_program_is_reported_with_both_places_in_the_source() {
     let out = breaks(check(&store, "unpatched", &[]));
     assert!(out.contains("1 safe, 3 diverge"), "{out}");
     assert!(out.contains("diverges: 3 instances of Order 1.0.0"), "{out}");
-    assert!(out.contains("recorded: event 4 is ExternalSubscribed paid"), "{out}");
+    assert!(out.contains("recorded: event 4 is a wait for event 'paid'"), "{out}");
     assert!(out.contains("the code now asks for activity 'CheckFraud'"), "{out}");
     assert!(out.contains("instances: late-0, late-1, late-2"), "{out}");
     let old = program("v1");
@@ -173,6 +173,10 @@ async fn changed_program_is_reported_with_both_places_in_the_source() {
     let broken = &json["instances"][0];
     assert_eq!((&broken["instance"], &broken["finding"]), (&Value::from("late-0"), &Value::from("diverges")));
     assert_eq!(broken["event_id"], 4);
+    assert_eq!(
+        (&broken["recorded"], &broken["recorded_type"], &broken["now_type"]),
+        (&Value::from("a wait for event 'paid'"), &"ExternalSubscribed".into(), &"ActivityScheduled".into())
+    );
     let (now, recorded) = (broken["site"].as_str().unwrap(), broken["recorded_site"].as_str().unwrap());
     assert!(now.contains("check.rs:") && recorded.contains("check.rs:") && now != recorded, "{broken}");
 }
@@ -200,6 +204,25 @@ async fn missing_versions_and_panics_are_reported() {
     assert_eq!(said.code, Some(3), "{said:?}");
     let json: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(json["instances"][0]["now"], "the code panics");
+}
+
+#[tokio::test]
+async fn a_store_without_instances_and_a_copy_without_its_log_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.db");
+    let in_use = SqliteProvider::new(&format!("sqlite:{}", path.display()), None).await.unwrap();
+    let copy = folder.path().join("copy.db");
+    std::fs::copy(&path, &copy).unwrap();
+    let error = check(copy.to_str().unwrap(), "v1", &[]).failed();
+    assert!(error.contains("its log is missing") && error.contains("'copy.db-wal'"), "{error}");
+    drop(in_use);
+    let out = check(path.to_str().unwrap(), "v1", &[]).fine();
+    assert!(out.contains("The store has no instance: is it the right store?"), "{out}");
+    let names = || {
+        let found = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        found.map(|name| name.into_string().unwrap()).collect::<std::collections::BTreeSet<String>>()
+    };
+    assert_eq!(names(), ["copy.db", "new.db"].map(String::from).into());
 }
 
 #[tokio::test]

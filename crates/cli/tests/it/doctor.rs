@@ -210,8 +210,8 @@ async fn overdue_turn_names_the_version_that_no_process_runs() {
     let said = store.doctor(&[]);
     assert_eq!(said.code, Some(1), "{said:?}");
     for part in [
-        "FINDING  turns\n         messages of 1 instance are due since 1m",
-        "turns of instance 'one' are due since 2h",
+        "FINDING  turns\n         messages of 1 instance have been due for 1m",
+        "turns of instance 'one' have been due for 2h",
         "registers orchestration 'Does' version 1.0.0?",
         "2 findings in ",
     ] {
@@ -224,7 +224,7 @@ async fn overdue_turn_names_the_version_that_no_process_runs() {
 async fn instance_that_no_process_has_begun_is_found() {
     let store = Store::new(-2 * HOUR_MS).await;
     store.client.start_orchestration("one", "Nowhere", "s3cret").await.unwrap();
-    contains(&store.only_finding("turns", &[]), &["messages of 1 instance are due since 1m"]);
+    contains(&store.only_finding("turns", &[]), &["messages of 1 instance have been due for 1m"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -232,7 +232,10 @@ async fn overdue_activity_names_its_tag() {
     let store = Store::new(-2 * HOUR_MS).await;
     store.park("one", "activity").await;
     let finding = store.only_finding("activities", &[]);
-    contains(&finding, &["activities of instance 'one' are due since 2h", "'Block' and takes tag 'gpu'?"]);
+    contains(
+        &finding,
+        &["activities of instance 'one' have been due for 2h", "'Block' and takes tag 'gpu'?"],
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

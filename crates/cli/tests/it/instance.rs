@@ -187,7 +187,7 @@ async fn an_instance_is_paused_and_resumed() {
     assert!(again.contains("was paused or parked before"), "{again}");
     let why = ask(&store, &["why", "parked-1"]).fine();
     assert!(
-        why.contains("is paused by 'ann' since") && why.contains("`outlast instance resume parked-1`"),
+        why.contains("was paused by 'ann' at") && why.contains("`outlast instance resume parked-1`"),
         "{why}"
     );
     let out = ask(&store, &["resume", "parked-1", "--by", "ann"]).fine();

@@ -115,7 +115,7 @@ async fn running_and_lost_nodes_are_listed_with_their_leases() {
     contains(&list("table").fine(), &["lost: 1 lease ends in ", "1 of 1 node lost."]);
     contains(
         &store.why("one"),
-        &["it runs on lost node a1 (", ", silent since ", "and is delivered again in "],
+        &["it runs on lost node a1 (", ", silent for ", "and is delivered again in "],
     );
     let doctor = store.ask(&["doctor"]);
     assert_eq!(doctor.code, Some(1), "{doctor:?}");

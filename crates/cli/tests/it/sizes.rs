@@ -152,7 +152,7 @@ async fn items_of_a_queue_are_shown_without_payloads() {
     program.client.start_orchestration("later-1", "Parked", "s3cret").await.unwrap();
     let text = peek("turns", &[]).fine();
     assert!(text.starts_with("INSTANCE  KIND "), "{text}");
-    assert!(text.contains("\nlater-1   StartOrchestration  Parked  due since "), "{text}");
+    assert!(text.contains("\nlater-1   StartOrchestration  Parked  due for "), "{text}");
     assert!(text.contains("\nwaits-1   TimerFired          -       delayed, due in 1h 59m"), "{text}");
     let bounded = peek("turns", &["--scan", "1", "--limit", "1"]).fine();
     assert!(bounded.ends_with("more run: --scan reads more.\n") && bounded.lines().count() == 3, "{bounded}");

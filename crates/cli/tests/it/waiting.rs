@@ -39,7 +39,7 @@ pub(crate) async fn is_shown(store: Arc<dyn Provider>, named: &[String]) {
     client.start_orchestration("waits-1", "Waits", "s3cret").await.unwrap();
     let args = ["instance", "show", "waits-1"].map(str::to_string);
     let error = run(args.iter().chain(named)).not_found();
-    contains(&error, &["error: Instance 'waits-1' has its first turn due since "]);
+    contains(&error, &["error: Instance 'waits-1' has had its first turn due for "]);
 
     let program = Program::on(store.clone()).await;
     // Waits until the activity is leased and the child has started.
@@ -71,7 +71,7 @@ pub(crate) async fn is_shown(store: Arc<dyn Provider>, named: &[String]) {
     contains(
         &text,
         &[
-            "waits for      activity Say tag gpu: queued, no worker has taken it (event 2, since ",
+            "waits for      activity Say tag gpu: queued, no worker has taken it (event 2, for ",
             "activity Block: a worker has it (delivery 1), its lease ends in ",
             "timer: due in 1h 59m, ",
             "event 'approve': not sent yet",
@@ -90,7 +90,7 @@ pub(crate) async fn is_shown(store: Arc<dyn Provider>, named: &[String]) {
     contains(
         &text,
         &[
-            "turn           is due: 1 message waits for it since ",
+            "turn           is due: 1 message waits for it, ",
             "event 'approve': its outcome is there and waits for the next turn",
             "messages       ExternalRaised approve, ",
         ],

@@ -154,8 +154,8 @@ async fn why_explains_instances_without_a_turn() {
     store.is_because("later", "start_delayed", &["does not begin until ", "in 1h 59m"]);
 
     store.client.start_orchestration("new", "Does", "s3cret").await.unwrap();
-    store.is_because("new", "turn_due", &["has its first turn due since ", "(1 message)."]);
-    assert!(store.ask(&["show", "new"]).not_found().contains("has its first turn due"), "the same sentence");
+    store.is_because("new", "turn_due", &["has had its first turn due for ", "(1 message)."]);
+    assert!(store.ask(&["show", "new"]).not_found().contains("has had its first turn due"), "the same sentence");
     store.damage("UPDATE orchestrator_queue SET visible_at = visible_at - 60000 WHERE instance_id = 'new'");
     store.is_because(
         "new",
@@ -233,7 +233,7 @@ async fn why_names_code_that_no_runtime_registers() {
     store.is_because("unknown", "turn_given_back", &parts);
 
     store.start("missing", "missing", given_back).await;
-    let parts = ["waits for activity 'Nowhere'", "the next try is in 59m", "do not register 'Nowhere'"];
+    let parts = ["for activity 'Nowhere'", "the next try is in 59m", "do not register 'Nowhere'"];
     store.is_because("missing", "activity_given_back", &parts);
 
     // The successor needs a version that the runtime lacks.
@@ -253,7 +253,7 @@ async fn why_follows_an_activity() {
         .start("runs", "activity", |_, pending| pending.activities.iter().any(|a| a.locked_until.is_some()))
         .await;
     let parts =
-        ["waits for activity 'Block' since ", "it runs (delivery 1 of 10), and is delivered again in "];
+        ["has waited ", "for activity 'Block': ", "it runs (delivery 1 of 10), and is delivered again in "];
     store.is_because("runs", "activity_leased", &parts);
     assert_eq!(store.rule_without_queues("runs").await, Rule::ActivityUnknown);
 
@@ -291,7 +291,7 @@ async fn why_follows_an_activity() {
     store.is_because(
         "damaged",
         "set_aside",
-        &["waits for activity 'Block'", "whose item became a dead letter at 20"],
+        &["for activity 'Block'", "whose item became a dead letter at 20"],
     );
     runtime.shutdown(Some(0)).await;
 }
@@ -307,7 +307,7 @@ async fn why_explains_waits_and_its_commands_end_them() {
     store.start("tries", "retry", timer).await;
     store.is_because("tries", "retry_sleeps", &["in 59m", "after try 1 of activity 'Fails' failed."]);
     store.start("limited", "event or timer", timer).await;
-    store.is_because("limited", "event_not_sent", &["event 'approval'", "or until a timer fires in 1h 59m"]);
+    store.is_because("limited", "event_not_sent", &["event 'approval'", "(a timer fires in 1h 59m"]);
     store
         .start("stuck", "nothing", |history, pending| !history.is_empty() && pending.messages.is_empty())
         .await;
@@ -317,7 +317,7 @@ async fn why_explains_waits_and_its_commands_end_them() {
 
     store.start("parent", "child", waits).await;
     store.until("parent::sub::2", waits).await;
-    let parts = ["for child 'parent::sub::2' ('Does'), which waits for event 'the approval' since "];
+    let parts = ["for child 'parent::sub::2' ('Does'), which has waited ", "for event 'the approval'"];
     store.is_because("parent", "child", &parts);
 
     // Text and `show` have the same sentence.
@@ -357,7 +357,11 @@ async fn why_explains_events_that_came_too_early_or_wait_for_a_turn() {
         history.iter().filter(|event| event.kind.type_name() == "ExternalSubscribed").count() == 2
     };
     store.until("early", second).await;
-    store.is_because("early", "event_dropped", &["event 'second'", "the event came before the wait"]);
+    store.is_because(
+        "early",
+        "event_dropped",
+        &["event 'second'", "the event was sent before the wait began"],
+    );
 
     store.start("waits", "event", waits).await;
     runtime.shutdown(None).await;
@@ -366,7 +370,7 @@ async fn why_explains_events_that_came_too_early_or_wait_for_a_turn() {
     store.is_because(
         "waits",
         "turn_due",
-        &["has a turn due since ", "(2 messages, one of them a request to cancel it)"],
+        &["has had a turn due for ", "(2 messages, one of them a request to cancel it)"],
     );
     for delivery in 1..=7 {
         let fetched = store.store.fetch_orchestration_item(LEASE, Duration::ZERO, None).await.unwrap();

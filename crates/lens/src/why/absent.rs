@@ -72,7 +72,7 @@ fn set_aside(evidence: &Evidence<'_>) -> Option<Finding> {
             moment(start.dead_at)
         ),
         None => format!(
-            "does not exist, and the store keeps {} of it, the last since {} UTC",
+            "does not exist, and the store keeps {} of it, the last of them from {} UTC",
             counted(evidence.dead_letters.len(), "dead letter"),
             moment(last.dead_at)
         ),

@@ -8,7 +8,7 @@ use crate::time::moment;
 use outlast_model::{HeldInstance, HoldKind};
 
 pub(super) fn diagnose(evidence: &Evidence<'_>, held: &HeldInstance) -> Finding {
-    let (hold, since) = (&held.hold, moment(held.held_at_ms));
+    let (hold, at) = (&held.hold, moment(held.held_at_ms));
     let waiting = evidence.pending.map_or(0, |pending| pending.message_count);
     let waiting = match waiting {
         0 => String::new(),
@@ -19,12 +19,17 @@ pub(super) fn diagnose(evidence: &Evidence<'_>, held: &HeldInstance) -> Finding 
         true => String::new(),
         false => format!(" ({})", quoted(&hold.reason)),
     };
+    let actor = quoted(&hold.actor);
     let kind = match hold.kind {
-        HoldKind::Parked => "is parked, because its code does not fit, by",
-        HoldKind::OrchestrationPaused => "is held, because its orchestration is paused, by",
-        _ => "is paused by",
+        HoldKind::Parked => {
+            format!("was parked by {actor} at {at} UTC, because its code does not fit its history")
+        }
+        HoldKind::OrchestrationPaused => {
+            format!("is held since {at} UTC, because {actor} paused its orchestration")
+        }
+        _ => format!("was paused by {actor} at {at} UTC"),
     };
-    let says = format!("{kind} {} since {since} UTC{because}{waiting}", quoted(&hold.actor));
+    let says = format!("{kind}{because}{waiting}");
     let remedy = match (hold.kind, evidence.orchestration()) {
         (HoldKind::OrchestrationPaused, Some(name)) => {
             format!("outlast orchestration resume {}", argument(name))

@@ -35,7 +35,7 @@ pub(super) fn owner<'a>(evidence: &Evidence<'a>, activity: Option<(u64, u64)>) -
     nodes.filter(holds).min_by_key(|node| (node.is_lost(), node.seen_ms_ago))
 }
 
-/// ` on node a1 (host-1, pid 811)`, and for a lost node since when it is silent; nothing without an owner.
+/// ` on node a1 (host-1, pid 811)`, and for a lost node how long it has been silent; nothing without an owner.
 pub(super) fn on_node(owner: Option<&NodeRecord>) -> String {
     let Some(owner) = owner else { return String::new() };
     let NodeReport { node_id, host, pid, .. } = &owner.report;
@@ -45,7 +45,7 @@ pub(super) fn on_node(owner: Option<&NodeRecord>) -> String {
         false => format!("{host}, pid {pid}"),
     };
     match owner.is_lost() {
-        true => format!(" on lost node {node} ({place}), silent since {},", span(owner.seen_ms_ago)),
+        true => format!(" on lost node {node} ({place}), silent for {},", span(owner.seen_ms_ago)),
         false => format!(" on node {node} ({place})"),
     }
 }

@@ -105,7 +105,7 @@ impl Case<'_> {
     }
 
     fn lost(&self) -> Finding {
-        let waits = format!("waits for {} since {}", self.subject(), self.since());
+        let waits = format!("has waited {} for {}", self.since(), self.subject());
         if let Some(dead_at) = self.dead_at() {
             let says = format!("{waits}, whose item became a dead letter at {} UTC", moment(dead_at));
             return Finding::new(Rule::SetAside, says);
@@ -136,7 +136,7 @@ impl Case<'_> {
     }
 
     fn activity(&self, name: &str, tag: Option<&str>, session: Option<&str>, progress: &Progress) -> Finding {
-        let waits = format!("waits for activity {} since {}", quoted(name), self.since());
+        let waits = format!("has waited {} for activity {}", self.since(), quoted(name));
         let (registering, what) = self.registering(name, tag);
         let failures = self.failures();
         let failed = match failures {
@@ -233,9 +233,12 @@ impl Case<'_> {
     fn child(&self, name: &str, instance: &str) -> Finding {
         let (child, since) = (format!("child {} ({})", quoted(instance), quoted(name)), self.since());
         let says = match self.others {
-            0 => format!("waits since {since} for {child}"),
+            0 => format!("has waited {since} for {child}"),
             others => {
-                format!("waits for {} and, since {since}, for {child}", counted(others, "other operation"))
+                format!(
+                    "waits for {}, and has waited {since} for {child}",
+                    counted(others, "other operation")
+                )
             }
         };
         Finding { child: Some(instance.to_string()), ..Finding::new(Rule::Child, says) }
@@ -243,13 +246,13 @@ impl Case<'_> {
 
     fn event(&self, name: &str, timer: Option<u64>) -> Finding {
         let dropped = operations(self.evidence.history).dropped_events.get(name).copied().unwrap_or(0);
-        let waits = format!("waits for event {} since {}{}", quoted(name), self.since(), self.timeout(timer));
+        let waits = format!("has waited {} for event {}{}", self.since(), quoted(name), self.timeout(timer));
         let (rule, says) = match dropped {
             0 => (Rule::EventNotSent, format!("{waits}, and no client has sent it; this command sends it")),
             _ => (
                 Rule::EventDropped,
                 format!(
-                    "{waits}, and the event came before the wait, when it is not kept; this command sends it again"
+                    "{waits}, and the event was sent before the wait began and was dropped; this command sends it again"
                 ),
             ),
         };
@@ -260,9 +263,9 @@ impl Case<'_> {
 
     fn message(&self, name: &str, timer: Option<u64>) -> Finding {
         let says = format!(
-            "waits for a message of queue {} since {}{}, and no client has sent one; this command sends one",
-            quoted(name),
+            "has waited {} for a message of queue {}{}, and no client has sent one; this command sends one",
             self.since(),
+            quoted(name),
             self.timeout(timer)
         );
         let remedy =
@@ -274,12 +277,12 @@ impl Case<'_> {
     fn timeout(&self, timer: Option<u64>) -> String {
         match (timer, self.others) {
             (_, 0) => String::new(),
-            (Some(at), 1) => format!(" or until a timer fires {}", until(at, self.now)),
+            (Some(at), 1) => format!(" (a timer fires {})", until(at, self.now)),
             (Some(at), others) => {
                 let others = counted(others - 1, "other operation");
-                format!(" beside {others}, or until a timer fires {}", until(at, self.now))
+                format!(" (a timer fires {}, {others} open)", until(at, self.now))
             }
-            (None, others) => format!(" beside {}", counted(others, "other operation")),
+            (None, others) => format!(" ({} open)", counted(others, "other operation")),
         }
     }
 

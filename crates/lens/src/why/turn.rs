@@ -41,16 +41,16 @@ pub(super) fn diagnose_code(evidence: &Evidence<'_>, which: &str, code: Option<C
             let messages = messages_text(messages, pending);
             let says = match now.saturating_sub(since_ms) >= SUSPICIOUS_MS {
                 true => format!(
-                    "has {which} due since {waited} ({messages}), and no runtime has fetched it: {}",
+                    "has had {which} due for {waited} ({messages}), and no runtime has fetched it: {}",
                     unfetched(registering, &what)
                 ),
-                false => format!("has {which} due since {waited} ({messages})"),
+                false => format!("has had {which} due for {waited} ({messages})"),
             };
             Some(Finding::new(Rule::TurnDue, says))
         }
         TurnState::Due { since_ms, deliveries, .. } => {
             let says = format!(
-                "was delivered {} without a commit, and {which} is due since {}: {}",
+                "was delivered {} without a commit, and {which} has been due for {}: {}",
                 times(deliveries, evidence),
                 since(since_ms, now),
                 uncommitted(registering, &what)

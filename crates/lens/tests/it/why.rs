@@ -39,12 +39,12 @@ fn absent_instances() {
         (
             "message StartOrchestration Order visible=99000",
             Rule::TurnDue,
-            "has its first turn due since 1.0s (1 message)",
+            "has had its first turn due for 1.0s (1 message)",
         ),
         (
             "message StartOrchestration Order visible=60000",
             Rule::TurnDue,
-            "has its first turn due since 40.0s (1 message), and no runtime has fetched it: \
+            "has had its first turn due for 40.0s (1 message), and no runtime has fetched it: \
              start a runtime that registers 'Order'",
         ),
         (
@@ -74,7 +74,7 @@ fn absent_instances() {
         (
             "dead message go\ndead message stop",
             Rule::StartSetAside,
-            "does not exist, and the store keeps 2 dead letters of it, the last since 1970-01-01 00:01:30.000 UTC",
+            "does not exist, and the store keeps 2 dead letters of it, the last of them from 1970-01-01 00:01:30.000 UTC",
         ),
     ] {
         check("", rows, rule, expected);
@@ -156,7 +156,7 @@ fn continued_instances() {
         (
             "message ContinueAsNew Order",
             Rule::TurnDue,
-            "continued as new and has the first turn of execution 2 due since 100ms (1 message)",
+            "continued as new and has had the first turn of execution 2 due for 100ms (1 message)",
         ),
         (
             "lease 112000\nmessage ContinueAsNew Order tries=2 locked=112000",
@@ -191,21 +191,21 @@ fn turns_that_run_or_are_due() {
             Rule::TurnLeased,
             "runs a turn (delivery 7 of 10), whose lease ends in 12.0s: if its process has died, the turn is delivered again then",
         ),
-        ("message ExternalRaised go", Rule::TurnDue, "has a turn due since 100ms (1 message)"),
+        ("message ExternalRaised go", Rule::TurnDue, "has had a turn due for 100ms (1 message)"),
         (
             "message ExternalRaised go\nmessage CancelInstance",
             Rule::TurnDue,
-            "has a turn due since 100ms (2 messages, one of them a request to cancel it)",
+            "has had a turn due for 100ms (2 messages, one of them a request to cancel it)",
         ),
         (
             "message ExternalRaised go visible=60000",
             Rule::TurnDue,
-            "has a turn due since 40.0s (1 message), and no runtime has fetched it: start a runtime that registers 'Order' 1.5.0",
+            "has had a turn due for 40.0s (1 message), and no runtime has fetched it: start a runtime that registers 'Order' 1.5.0",
         ),
         (
             "message ExternalRaised go visible=60000 tries=7",
             Rule::TurnNotCommitted,
-            "was delivered 7 of 10 times without a commit, and a turn is due since 40.0s: either the nodes that fetched it \
+            "was delivered 7 of 10 times without a commit, and a turn has been due for 40.0s: either the nodes that fetched it \
              do not register 'Order' 1.5.0, or their processes ended; their logs have the cause",
         ),
         (
@@ -217,7 +217,7 @@ fn turns_that_run_or_are_due() {
         (
             "message ExternalRaised go\ndead message",
             Rule::TurnDue,
-            "has a turn due since 100ms (1 message) (1 dead letter of it kept)",
+            "has had a turn due for 100ms (1 message) (1 dead letter of it kept)",
         ),
     ] {
         check(&events, &format!("{rows}\n{timer}"), rule, expected);
@@ -226,7 +226,7 @@ fn turns_that_run_or_are_due() {
 
 #[test]
 fn activities() {
-    let waits = "waits for activity 'Charge' since 1m 38s";
+    let waits = "has waited 1m 38s for activity 'Charge'";
     for (activity, rows, rule, expected) in [
         ("Charge", "activity Charge #2", Rule::ActivityQueued, "it is queued"),
         (
@@ -305,7 +305,7 @@ fn activities() {
 #[test]
 fn lost_items_are_dead_letters_or_damage() {
     let events = format!("{STARTED}\n2 @2000 activity Charge");
-    let waits = "waits for activity 'Charge' since 1m 38s";
+    let waits = "has waited 1m 38s for activity 'Charge'";
     for (rows, rule, expected) in [
         ("dead activity", Rule::SetAside, ", whose item became a dead letter at 1970-01-01 00:01:30.000 UTC"),
         (
@@ -332,7 +332,7 @@ fn lost_items_are_dead_letters_or_damage() {
         &format!("{STARTED}\n2 @2000 activity Charge\n3 @2000 timer 5000"),
         "activity Charge #2",
         Rule::OperationLost,
-        "waits for a timer since 1m 38s, and no queued item can end it: the store is damaged, so cancel the instance \
+        "has waited 1m 38s for a timer, and no queued item can end it: the store is damaged, so cancel the instance \
          (1 other operation open): `outlast instance cancel i`",
     );
 }
@@ -345,35 +345,35 @@ fn events_messages_and_timers() {
             "2 @2000 wait approve",
             "",
             Rule::EventNotSent,
-            "waits for event 'approve' since 1m 38s, and no client has sent it; this command sends it: \
+            "has waited 1m 38s for event 'approve', and no client has sent it; this command sends it: \
              `outlast instance signal i approve DATA`",
         ),
         (
             "2 @2000 wait approve\n3 @2000 timer 7300000",
             timer,
             Rule::EventNotSent,
-            "waits for event 'approve' since 1m 38s or until a timer fires in 2h, and no client has sent it; \
+            "has waited 1m 38s for event 'approve' (a timer fires in 2h), and no client has sent it; \
              this command sends it: `outlast instance signal i approve DATA`",
         ),
         (
             "2 @2000 wait a'b\n3 @2000 timer 7300000\n4 @2000 wait other",
             timer,
             Rule::EventNotSent,
-            "waits for event 'a'b' since 1m 38s beside 1 other operation, or until a timer fires in 2h, and no client has \
+            "has waited 1m 38s for event 'a'b' (a timer fires in 2h, 1 other operation open), and no client has \
              sent it; this command sends it: `outlast instance signal i 'a'\\''b' DATA`",
         ),
         (
             "2 @1500 event approve\n3 @2000 wait approve",
             "",
             Rule::EventDropped,
-            "waits for event 'approve' since 1m 38s, and the event came before the wait, when it is not kept; \
+            "has waited 1m 38s for event 'approve', and the event was sent before the wait began and was dropped; \
              this command sends it again: `outlast instance signal i approve DATA`",
         ),
         (
             "2 @2000 queue orders\n3 @2000 queue other",
             "dead message",
             Rule::MessageNotSent,
-            "waits for a message of queue 'orders' since 1m 38s beside 1 other operation, and no client has sent one; \
+            "has waited 1m 38s for a message of queue 'orders' (1 other operation open), and no client has sent one; \
              this command sends one (1 dead letter of it kept): `outlast instance enqueue i orders DATA`",
         ),
         (
@@ -460,12 +460,12 @@ fn a_child_adds_its_own_sentence() {
     };
     let found = of("i", &parent);
     assert_eq!((found.rule(), found.child()), (Rule::Child, Some("i::sub::2")));
-    assert_eq!(predicate(&found), "waits since 1m 38s for child 'i::sub::2' ('Deliver')");
+    assert_eq!(predicate(&found), "has waited 1m 38s for child 'i::sub::2' ('Deliver')");
     let found = found.with_child(of("i::sub::2", &middle).with_child(of("p-1", &leaf)));
     assert_eq!(
         predicate(&found),
-        "waits since 1m 38s for child 'i::sub::2' ('Deliver'), which waits for 1 other operation and, since 1m 38s, \
-         for child 'p-1' ('Post'), which waits for event 'signed' since 1m 38s, and no client has sent it; \
+        "has waited 1m 38s for child 'i::sub::2' ('Deliver'), which waits for 1 other operation, and has waited 1m 38s \
+         for child 'p-1' ('Post'), which has waited 1m 38s for event 'signed', and no client has sent it; \
          this command sends it: `outlast instance signal p-1 signed DATA`"
     );
     assert_eq!(found.remedy(), Some("outlast instance signal p-1 signed DATA"));
@@ -545,7 +545,7 @@ fn the_owner_of_a_lease_is_named() {
     );
     ends(
         ask(&events, activity, &[other.clone(), holding(41, Some((1, 2)))]),
-        "it runs on lost node a1 (host-1, pid 811), silent since 41.0s, and is delivered again in 12.0s (delivery 2 of 10)",
+        "it runs on lost node a1 (host-1, pid 811), silent for 41.0s, and is delivered again in 12.0s (delivery 2 of 10)",
     );
     ends(
         ask(&events, activity, &[other]),
@@ -559,7 +559,7 @@ fn the_owner_of_a_lease_is_named() {
     );
     ends(
         ask(&events, turn, &[holding(20, None)]),
-        "runs a turn on lost node a1 (host-1, pid 811), silent since 20.0s, and is delivered again in 4.0s, when the lease \
+        "runs a turn on lost node a1 (host-1, pid 811), silent for 20.0s, and is delivered again in 4.0s, when the lease \
          ends (delivery 1 of 10)",
     );
 }
@@ -636,24 +636,24 @@ fn held_instances() {
         (
             held(HoldKind::Paused, ""),
             "",
-            "is paused by 'ann' since 1970-01-01 00:01:00.000 UTC: `outlast instance resume i`",
+            "was paused by 'ann' at 1970-01-01 00:01:00.000 UTC: `outlast instance resume i`",
         ),
         (
             held(HoldKind::Paused, "a look"),
             "message ExternalRaised go",
-            "is paused by 'ann' since 1970-01-01 00:01:00.000 UTC ('a look'), and 1 message waits: \
+            "was paused by 'ann' at 1970-01-01 00:01:00.000 UTC ('a look'), and 1 message waits: \
              `outlast instance resume i`",
         ),
         (
             held(HoldKind::OrchestrationPaused, "deploy"),
             "message ExternalRaised go",
-            "is held, because its orchestration is paused, by 'ann' since 1970-01-01 00:01:00.000 UTC ('deploy'), and 1 \
+            "is held since 1970-01-01 00:01:00.000 UTC, because 'ann' paused its orchestration ('deploy'), and 1 \
              message waits: `outlast orchestration resume Order`",
         ),
         (
             held(HoldKind::Parked, "changed"),
             "message ExternalRaised go\nmessage ExternalRaised on",
-            "is parked, because its code does not fit, by 'ann' since 1970-01-01 00:01:00.000 UTC ('changed'), \
+            "was parked by 'ann' at 1970-01-01 00:01:00.000 UTC, because its code does not fit its history ('changed'), \
              and 2 messages wait: `outlast instance resume i`",
         ),
     ] {

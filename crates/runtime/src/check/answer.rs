@@ -3,9 +3,8 @@
 use super::build::Build;
 use super::misfit::{Cause, Checked, Recorded};
 use super::protocol::{Finding, Greeting, PREFIX, PROTOCOL, Question, VARIABLE, Verdict};
-use outlast_engine::Opening;
-use outlast_lens::EventLine;
-use outlast_model::Event;
+use outlast_engine::{Opening, in_words};
+use outlast_model::{Event, EventKind};
 use serde::Serialize;
 use std::io::{self, BufRead, BufWriter, Write};
 use std::process::exit;
@@ -78,24 +77,28 @@ fn verdict(build: &Build, question: Question) -> Verdict {
         finding: Finding::Safe,
         event_id: None,
         recorded: None,
+        recorded_type: None,
         now: None,
+        now_type: None,
         site: None,
         located,
         patches,
         instance: String::new(),
     };
     if let Some(misfit) = misfit {
-        (verdict.finding, verdict.now) = words(misfit.cause);
+        (verdict.finding, verdict.now) = words(misfit.cause, &history);
+        verdict.now_type = misfit.decision.map(str::to_string);
         verdict.event_id = Some(misfit.event_id).filter(|id| *id > 0);
         let event = history.iter().find(|event| event.event_id == misfit.event_id);
-        verdict.recorded = event.map(line);
+        verdict.recorded = event.map(|event| in_words(event, &history));
+        verdict.recorded_type = event.map(|event| event.kind.type_name().to_string());
         verdict.site = misfit.site;
     }
     Verdict { instance, ..verdict }
 }
 
 /// The code instead of the recorded event. No word is a payload.
-fn words(cause: Cause) -> (Finding, Option<String>) {
+fn words(cause: Cause, history: &[Event]) -> (Finding, Option<String>) {
     let (finding, now) = match cause {
         Cause::NoCode => (Finding::Unregistered, "no orchestration has this name and version".to_string()),
         Cause::Undecodable => {
@@ -103,17 +106,17 @@ fn words(cause: Cause) -> (Finding, Option<String>) {
         }
         Cause::Panics => (Finding::Diverges, "the code panics".to_string()),
         Cause::Mismatch(text) => (Finding::Diverges, text),
-        Cause::Decides(event) => (Finding::Diverges, format!("the code decides {}", line(&event))),
+        Cause::Decides(event) => (Finding::Diverges, decides(&event, history)),
         Cause::DecidesNothing => (Finding::Diverges, "the code makes no decision".to_string()),
     };
     (finding, Some(now))
 }
 
-/// An event without its payload.
-fn line(event: &Event) -> String {
-    let EventLine { kind, details, .. } = EventLine::of(event);
-    match details.is_empty() {
-        true => kind,
-        false => format!("{kind} {details}"),
+fn decides(event: &Event, history: &[Event]) -> String {
+    match &event.kind {
+        EventKind::OrchestrationCompleted { .. } => "the code returns a value".to_string(),
+        EventKind::OrchestrationFailed { .. } => "the code returns an error".to_string(),
+        EventKind::OrchestrationContinuedAsNew { .. } => "the code continues as new".to_string(),
+        _ => format!("the code asks for {}", in_words(event, history)),
     }
 }

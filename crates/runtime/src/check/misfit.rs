@@ -38,6 +38,8 @@ pub struct Misfit {
     pub cause: Cause,
     /// The place in the source of the decision that the code makes instead, or of its last durable call.
     pub site: Option<String>,
+    /// The type of the event that the code asks for instead, if it makes another decision.
+    pub decision: Option<&'static str>,
 }
 
 impl Misfit {
@@ -92,7 +94,7 @@ impl Recorded<'_> {
         ending: &[Event],
     ) -> Checked {
         let mut checked = Checked { misfit: None, patches: BTreeMap::new(), located: None };
-        let misfit = |event_id, cause, site| Some(Misfit { event_id, cause, site });
+        let misfit = |event_id, cause, site| Some(Misfit { event_id, cause, site, decision: None });
         let opening = Past::of_history(prefix).opening;
         let (Some(opening), Some(first)) = (opening, prefix.first()) else {
             checked.misfit = misfit(0, Cause::NoCode, None);
@@ -124,10 +126,15 @@ impl Recorded<'_> {
                 false => Cause::Mismatch(text.to_string()),
             };
             let event_id = place.event_id.unwrap_or(event.event_id);
-            checked.misfit = misfit(event_id, cause, place.site.map(ToString::to_string));
+            let site = place.site.map(ToString::to_string);
+            checked.misfit = Some(Misfit { event_id, cause, site, decision: place.decision });
         } else if let Some((event_id, cause)) = other_ending(&decided, ending) {
             let site = site_of(event_id);
-            checked.misfit = misfit(event_id, cause, site);
+            let decision = match &cause {
+                Cause::Decides(event) => Some(event.kind.type_name()),
+                _ => None,
+            };
+            checked.misfit = Some(Misfit { event_id, cause, site, decision });
         }
         checked
     }

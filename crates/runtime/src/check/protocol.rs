@@ -91,9 +91,15 @@ pub struct Verdict {
     /// That event, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<String>,
+    /// The type of that event in a history, which stays as it is in later releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_type: Option<String>,
     /// The code instead, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<String>,
+    /// The type of the event that the code asks for instead, if it makes another decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now_type: Option<String>,
     /// The place of the code in the source: `file:line:column`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,

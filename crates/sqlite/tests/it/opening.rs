@@ -87,6 +87,59 @@ async fn a_read_only_store_reads_and_refuses_to_write() {
 }
 
 #[tokio::test]
+async fn a_read_only_store_leaves_a_closed_store_as_it_was() {
+    let (folder, path) = fresh();
+    used(&path).await;
+    let before = files(folder.path());
+    let read_only = format!("{}?mode=ro", url(&path));
+    let provider = SqliteProvider::new(&read_only, None).await.unwrap();
+    assert_eq!(provider.read("i7").await.unwrap().len(), 4);
+    drop(provider);
+    SqliteProvider::schema_state(&read_only).unwrap();
+    assert!(files(folder.path()) == before, "{:?}", files(folder.path()).keys());
+}
+
+#[tokio::test]
+async fn a_read_only_store_does_not_empty_the_log_of_a_store_in_use() {
+    let (folder, path) = fresh();
+    let in_use = open(&path).await;
+    create(&in_use, "running").await;
+    let read_only = format!("{}?mode=ro", url(&path));
+    drop(SqliteProvider::new(&read_only, None).await.unwrap());
+    assert!(size(&beside(&path, "-wal")) > 0 && files(folder.path()).len() >= 3);
+    create(&in_use, "later").await;
+    let reader = SqliteProvider::new(&read_only, None).await.unwrap();
+    assert_eq!(reader.as_management_capability().unwrap().list_instances().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_copy_without_its_log_is_refused_with_the_name_of_the_log() {
+    let (_folder, path) = fresh();
+    let in_use = open(&path).await;
+    create(&in_use, "running").await;
+    let copy = path.with_file_name("copy.db");
+    std::fs::copy(&path, &copy).unwrap();
+    let refused = SqliteProvider::new(&format!("{}?mode=ro", url(&copy)), None).await.map(drop).unwrap_err();
+    let state = SqliteProvider::schema_state(&format!("{}?mode=ro", url(&copy))).unwrap_err();
+    for text in [refused.to_string(), state.to_string()] {
+        assert!(text.contains("it is empty, and its log is missing"), "{text}");
+        assert!(text.contains("a copy of a store in use needs its file 'copy.db-wal'"), "{text}");
+    }
+    std::fs::copy(beside(&path, "-wal"), beside(&copy, "-wal")).unwrap();
+    let whole = SqliteProvider::new(&format!("{}?mode=ro", url(&copy)), None).await.unwrap();
+    assert_eq!(whole.as_management_capability().unwrap().list_instances().await.unwrap(), ["running"]);
+}
+
+#[tokio::test]
+async fn an_empty_file_is_refused_without_a_word_about_a_log() {
+    let (_folder, path) = fresh();
+    std::fs::write(&path, "").unwrap();
+    let refused = SqliteProvider::new(&format!("{}?mode=ro", url(&path)), None).await.map(drop).unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains("(it is empty)") && !text.contains("wal"), "{text}");
+}
+
+#[tokio::test]
 async fn stores_in_memory_are_private() {
     let shared = "sqlite::memory:?cache=shared";
     let providers = [

@@ -15,6 +15,7 @@ mod replay;
 mod snapshots;
 mod time;
 mod trouble;
+mod undo;
 mod upgrading;
 
 /// The text of the panic of a function.

@@ -3,7 +3,7 @@
 use outlast::prelude::*;
 use outlast::testing::{ReplayCheck, Test, days, hours};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 const PAGE: &str = include_str!("../../../../docs/testing.md");
@@ -44,10 +44,7 @@ async fn order(ctx: OrchestrationContext, cents: i64) -> Result<String, String> 
     undo.push::<refund>(cents);
     match pay(&ctx, cents).await {
         Ok(receipt) => Ok(receipt),
-        Err(error) => {
-            undo.run().await?;
-            Err(error)
-        }
+        Err(error) => undo.fail(error).await,
     }
 }
 
@@ -135,6 +132,46 @@ fn no_crash_refunds_twice() {
 #[test]
 fn a_failed_order_costs_nothing() {
     shop().send_at(days(2), Approval { yes: true }).fail_everywhere(700).holds();
+}
+
+#[outlast::orchestration(on_cancel = undo)]
+async fn cancellable(ctx: OrchestrationContext, cents: i64) -> Result<String, String> {
+    let mut undo = Undo::new(&ctx);
+    undo.push::<refund>(cents);
+    let receipt = charge::call(&ctx, cents).await?;
+    ctx.sleep(days(1)).await;
+    undo.forget();
+    Ok(receipt)
+}
+
+#[test]
+fn a_cancelled_order_costs_nothing() {
+    let test = Test::<cancellable>::new(outlast::module![charge, refund, cancellable]);
+    test.world(Bank::default, Bank::balance).cancel_everywhere(700).holds();
+}
+
+#[test]
+fn the_page_lists_every_method_of_test_and_no_other() {
+    const SOURCES: [&str; 3] = [
+        include_str!("../../src/test.rs"),
+        include_str!("../../src/sweep.rs"),
+        include_str!("../../src/cancel_sweep.rs"),
+    ];
+    let methods: BTreeSet<&str> = SOURCES.iter().flat_map(|source| methods_of_test(source)).collect();
+    let (_, section) = PAGE.split_once("## All methods of `Test`").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let listed: BTreeSet<&str> = rows.map(|row| row.split(['(', ':', '`']).next().unwrap()).collect();
+    assert_eq!(listed, methods);
+    assert!(methods.len() > 20, "{methods:?}");
+}
+
+/// The public functions of the blocks `impl<O: Orchestration> Test<O>` of a file.
+fn methods_of_test(source: &'static str) -> Vec<&'static str> {
+    let blocks = source.split("\nimpl<O: Orchestration> Test<O> {").skip(1);
+    let blocks = blocks.map(|block| block.split("\n}").next().unwrap());
+    let lines = blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("    pub fn "));
+    lines.map(|line| line.split(['(', '<']).next().unwrap()).collect()
 }
 
 #[test]

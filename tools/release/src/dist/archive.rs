@@ -30,7 +30,8 @@ pub(super) fn checksum(file: &Path) -> Result<String, String> {
     Ok(format!("{digest}  {}\n", file.file_name().unwrap_or_default().to_string_lossy()))
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
     use std::fs;

@@ -101,8 +101,7 @@ async fn fulfil(ctx: OrchestrationContext, order: Order) -> Result<String, Fulfi
     undo.push::<release>(order.clone());
     let receipt = match charge::call(&ctx, order.clone()).retry(3).await {
         Err(CallError::Failed(PaymentError::Declined { code })) => {
-            undo.run().await?;
-            return Err(FulfilError::NotPaid { code });
+            return undo.fail(FulfilError::NotPaid { code }).await;
         }
         other => other?,
     };
@@ -111,8 +110,7 @@ async fn fulfil(ctx: OrchestrationContext, order: Order) -> Result<String, Fulfi
     fulfil::set_status(&ctx, &Progress::Charged);
     let approval = ctx.next::<Approval>().within(Duration::from_secs(60)).await?;
     if !approval.is_some_and(|approval| approval.yes) {
-        undo.run().await?;
-        return Err(FulfilError::NotApproved);
+        return undo.fail(FulfilError::NotApproved).await;
     }
     let shipped = ship::child(&ctx, order.id.clone(), true).id(format!("ship-{}", order.id)).await?;
     fulfil::set_status(&ctx, &Progress::Shipped);

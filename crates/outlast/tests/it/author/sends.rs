@@ -72,7 +72,7 @@ async fn a_result_that_times_out_says_what_is_known() {
         while waiting.status().await.is_err() {
             tokio::task::yield_now().await;
         }
-        says(waiting.result().within(SHORT).await.map(drop), "it waits for a message of queue 'hello' since");
+        says(waiting.result().within(SHORT).await.map(drop), "it waits for a message of queue 'hello', ");
         let unknown = unregistered::start(client).id("unknown").await.unwrap();
         let timed_out = unknown.result().within(SHORT).await;
         says(timed_out, "does a running process register 'unregistered'?");

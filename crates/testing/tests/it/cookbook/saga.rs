@@ -2,8 +2,11 @@
 
 // guide: program
 use outlast::prelude::*;
-use outlast::testing::{Ledger, Test};
+#[cfg(test)]
+use outlast::testing::Test;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize, outlast::Failure)]
 enum TripError {
@@ -22,20 +25,22 @@ struct Booking {
     part: String,
 }
 
-/// A fake of the booking service: the ids of the bookings, without those that were cancelled.
+/// A fake of the booking service: whether a booking is open, by its id. A cancelled id is closed: it is not booked any more.
 #[derive(Clone, Default)]
-struct Bookings(Ledger<(bool, String)>);
+struct Bookings(Arc<Mutex<BTreeMap<String, bool>>>);
 
 impl Bookings {
+    fn book(&self, id: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_insert(true);
+    }
+
+    fn cancel(&self, id: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, false);
+    }
+
     fn open(&self) -> Vec<String> {
-        let all = self.0.all();
-        let cancelled = |id: &String| all.contains(&(false, id.clone()));
-        let mut open: Vec<String> =
-            all.iter().filter(|(is_booked, _)| *is_booked).map(|(_, id)| id.clone()).collect();
-        open.retain(|id| !cancelled(id));
-        open.sort();
-        open.dedup();
-        open
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().filter(|(_, is_open)| **is_open).map(|(id, _)| id.clone()).collect()
     }
 }
 
@@ -48,7 +53,7 @@ async fn book(
     if booking.part == "rocket" {
         return Err(TripError::SoldOut(booking.part));
     }
-    bookings.0.add((true, booking.id));
+    bookings.book(booking.id);
     Ok(())
 }
 
@@ -58,7 +63,7 @@ async fn cancel(
     State(bookings): State<Bookings>,
     id: String,
 ) -> Result<(), TripError> {
-    bookings.0.add((false, id));
+    bookings.cancel(id);
     Ok(())
 }
 
@@ -71,20 +76,19 @@ async fn trip(ctx: OrchestrationContext, parts: Vec<String>) -> Result<Vec<Strin
         undo.push::<cancel>(id.clone());
         match book::call(&ctx, Booking { id: id.clone(), part }).await {
             Ok(()) => booked.push(id),
-            Err(error) => {
-                undo.run().await?;
-                return Err(error.into());
-            }
+            Err(error) => return undo.fail(error.into()).await,
         }
     }
     undo.forget();
     Ok(booked)
 }
 
+#[cfg(test)]
 fn agency() -> Test<trip> {
     Test::<trip>::new(outlast::module![book, cancel, trip]).world(Bookings::default, Bookings::open)
 }
 
+#[cfg(test)]
 fn parts(parts: [&str; 3]) -> Vec<String> {
     parts.map(String::from).to_vec()
 }
@@ -102,5 +106,10 @@ fn a_trip_without_a_rocket_leaves_no_booking_whatever_crashes() {
     assert_eq!(run.observed(), ["[]"]);
     agency().crash_everywhere(parts(["train", "hotel", "rocket"])).holds();
     agency().fail_everywhere(parts(["train", "hotel", "boat"])).holds();
+}
+
+#[test]
+fn a_cancelled_trip_leaves_no_booking_wherever_the_request_comes() {
+    agency().cancel_everywhere(parts(["train", "hotel", "boat"])).holds();
 }
 // guide: end

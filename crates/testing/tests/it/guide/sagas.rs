@@ -69,10 +69,7 @@ async fn order(ctx: OrchestrationContext, order: String, cents: i64) -> Result<S
             undo.forget();
             Ok(format!("{order} is on its way"))
         }
-        Err(error) => {
-            undo.run().await?;
-            Err(error)
-        }
+        Err(error) => undo.fail(error).await,
     }
 }
 
@@ -126,6 +123,12 @@ fn a_cancelled_order_leaves_nothing_whatever_crashes() {
     assert_eq!(run.result(), &Err(CallError::Cancelled("the customer left".into())));
     assert_eq!(run.observed(), ["{}"]);
     test.crash_everywhere(order::input("o-1".into(), 700)).holds();
+}
+
+#[test]
+fn an_order_that_is_cancelled_at_any_moment_leaves_nothing() {
+    let test = shop().send_at(days(2), Approval { yes: true });
+    test.cancel_everywhere(order::input("o-1".into(), 700)).holds();
 }
 // guide: end
 

@@ -122,8 +122,7 @@ async fn order_with_blind_undo(ctx: OrchestrationContext, cents: i64) -> Result<
     undo.push::<refund_blindly>(cents);
     charge::call(&ctx, cents).await?;
     if let Err(error) = ship::call(&ctx).await {
-        undo.run().await?;
-        return Err(error.into());
+        return undo.fail(error.into()).await;
     }
     Ok(())
 }
@@ -137,8 +136,7 @@ async fn order(ctx: OrchestrationContext, cents: i64) -> Result<(), String> {
         ship::call(&ctx).await
     };
     if let Err(error) = steps.await {
-        undo.run().await?;
-        return Err(error.into());
+        return undo.fail(error.into()).await;
     }
     Ok(())
 }
@@ -184,8 +182,7 @@ async fn order_with_late_undo(ctx: OrchestrationContext, cents: i64) -> Result<(
         ship::call(&ctx).await
     };
     if let Err(error) = steps.await {
-        undo.run().await?;
-        return Err(error.into());
+        return undo.fail(error.into()).await;
     }
     Ok(())
 }
