@@ -155,7 +155,10 @@ async fn why_explains_instances_without_a_turn() {
 
     store.client.start_orchestration("new", "Does", "s3cret").await.unwrap();
     store.is_because("new", "turn_due", &["has had its first turn due for ", "(1 message)."]);
-    assert!(store.ask(&["show", "new"]).not_found().contains("has had its first turn due"), "the same sentence");
+    assert!(
+        store.ask(&["show", "new"]).not_found().contains("has had its first turn due"),
+        "the same sentence"
+    );
     store.damage("UPDATE orchestrator_queue SET visible_at = visible_at - 60000 WHERE instance_id = 'new'");
     store.is_because(
         "new",

@@ -1,7 +1,5 @@
 //! The order of the pages: docs/SUMMARY.md.
 
-use pulldown_cmark::{Event, Parser, Tag};
-
 /// The list of the pages, in the form of mdBook. Its links are relative to its own folder, as in any page.
 pub(super) const PATH: &str = "docs/SUMMARY.md";
 
@@ -14,20 +12,21 @@ pub(super) fn is_page(path: &str) -> bool {
     OUTSIDE.contains(&path) || (path.starts_with("docs/") && path.ends_with(".md") && path != PATH)
 }
 
-/// The links of the summary, in their order.
-pub(super) fn listed(summary: &str) -> Vec<String> {
-    let links = Parser::new(summary).filter_map(|event| match event {
-        Event::Start(Tag::Link { dest_url, .. }) => Some(dest_url.to_string()),
-        _ => None,
-    });
-    links.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::book::pages;
     use outlast_toolkit::{files, process};
+    use pulldown_cmark::{Event, Parser, Tag};
+
+    /// The links of the summary, in their order.
+    fn listed(summary: &str) -> Vec<String> {
+        let links = Parser::new(summary).filter_map(|event| match event {
+            Event::Start(Tag::Link { dest_url, .. }) => Some(dest_url.to_string()),
+            _ => None,
+        });
+        links.collect()
+    }
 
     #[test]
     fn every_page_of_the_repository_is_in_the_summary_once() {
