@@ -151,9 +151,12 @@ fn terminated_worker_drains_and_exits_with_zero() {
     let args = demo(dir.path(), &["--worker", "3"]);
     let mut worker = outlast(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut reports = BufReader::new(worker.stdout.take().unwrap());
+    // `wait` would close it, by which a worker knows that its supervisor is dead.
+    let orders = worker.stdin.take();
     assert!(reports.read_line(&mut String::new()).unwrap() > 0, "it runs an activity");
     assert!(Command::new("kill").args(["-TERM", &worker.id().to_string()]).status().unwrap().success());
     assert_eq!(worker.wait().unwrap().code(), Some(0), "it drains; a signal has no exit status");
+    drop(orders);
     shown.child.kill().unwrap();
     shown.child.wait().unwrap();
 }

@@ -69,12 +69,9 @@ pub(crate) async fn a_paused_orchestration_holds_all_its_instances(cluster: &Clu
     assert_eq!(cluster.run("other", "Other", "").await, "other", "other orchestrations run");
     assert_eq!(client.count_held().await.unwrap().unwrap().instances, 5);
     let why = client.diagnose_instance("later", 10).await.unwrap().sentence();
-    assert!(
-        why.contains("its orchestration is paused") && why.contains("orchestration resume Held"),
-        "{why}"
-    );
+    assert!(why.contains("paused its orchestration") && why.contains("orchestration resume Held"), "{why}");
     let why = client.diagnose_instance("parent", 10).await.unwrap().sentence();
-    assert!(why.contains("its orchestration is paused"), "{why}");
+    assert!(why.contains("paused its orchestration"), "{why}");
     let refused = client.resume_instance("later", "ann", "").await;
     assert!(
         matches!(&refused, Err(ClientError::InvalidInput { message }) if message.contains("'Held' is paused")),

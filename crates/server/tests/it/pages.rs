@@ -19,7 +19,7 @@ pub(crate) async fn screens(server: &Server) {
             "/instances?status=Running&name=order&prefix=a",
             "outlast instance list --status running --name order --prefix a",
         ),
-        ("/instances/a", "Waits for event &#39;approval&#39;"),
+        ("/instances/a", " for event &#39;approval&#39;, and no client has sent it"),
         ("/instances/a?tries=true", "charge"),
         ("/instances/a?tab=events", "ActivityScheduled"),
         ("/instances/a?tab=events&payloads=true", "card 4711"),

@@ -84,6 +84,7 @@ const HOLDS_BY_OPERATORS: &[&str] = &[
     "no_turn_runs_ahead_of_a_hold",
     "a_deleted_instance_is_not_held",
     "held_messages_are_counted_apart",
+    "the_oldest_due_item_may_be_fetched",
     "instances_are_held_once_and_listed",
     "orchestrations_are_paused_once_and_listed",
     "a_resumption_ends_one_pause",

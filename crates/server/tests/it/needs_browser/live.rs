@@ -16,12 +16,12 @@ async fn list_and_instance_change_while_work_runs() {
     tab.run(MARK, &[]).await;
     shop.store.start_orchestration("order-1", "Order", r#"{"items":["lamp"]}"#).await.unwrap();
     tab.until_some("a[title='order-1']").await;
-    tab.until_text("Waits for event 'approval'").await;
+    tab.until_text(" for event 'approval', and no client has sent it").await;
     shop.store.start_orchestration("order-2", "Order", r#"{"items":["desk"]}"#).await.unwrap();
     tab.until_some("a[title='order-2']").await;
     assert_eq!(tab.run("return window.isTheSame", &[]).await, true, "no reload");
     tab.go(&shop.instance("order-1", "")).await;
-    tab.until_text("Waits for event 'approval'").await;
+    tab.until_text(" for event 'approval', and no client has sent it").await;
     tab.run(MARK, &[]).await;
     // A field of a dialog keeps its text and the focus while the page changes behind it.
     tab.run("document.getElementById('main').focus()", &[]).await;
@@ -52,7 +52,7 @@ async fn seven_tabs_stay_live_with_one_stream() {
     for (window, id) in windows.iter().zip(&ids) {
         tab.switch(window).await;
         tab.go(&shop.instance(id, "")).await;
-        tab.until_text("Waits for event 'approval'").await;
+        tab.until_text(" for event 'approval', and no client has sent it").await;
         tab.run(MARK, &[]).await;
     }
     tab.until(&format!(

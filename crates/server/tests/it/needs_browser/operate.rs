@@ -85,7 +85,7 @@ async fn read_only_server_has_no_buttons_that_change_instances() {
     let shop = Shop::busy(options).await;
     let tab = open().await;
     tab.go(&shop.instance("order-1041", "")).await;
-    tab.until_text("Waits for event 'approval'").await;
+    tab.until_text(" for event 'approval', and no client has sent it").await;
     assert_eq!(
         tab.run("return document.querySelectorAll('[data-open], form[data-act]').length", &[]).await,
         0

@@ -118,7 +118,7 @@ async fn dashboard_works_below_a_base_path() {
     tab.go(&shop.at("/")).await;
     tab.until_text("order-1041").await;
     tab.click("a[title='order-1041']").await;
-    tab.until_text("Waits for event").await;
+    tab.until_text("and no client has sent it").await;
     for tab_name in ["events", "state", "pending", "tree", "timeline"] {
         tab.click(&format!("[data-tab='{tab_name}']")).await;
         tab.until(&format!(
@@ -180,7 +180,7 @@ async fn login_opens_the_dashboard_and_logout_closes_it() {
     tab.until_text("order-1041").await;
     assert!(!tab.address().await.contains("token"));
     tab.go(&shop.instance("order-1041", "")).await;
-    tab.until_text("Waits for event").await;
+    tab.until_text("and no client has sent it").await;
     assert_eq!(tab.run("return document.querySelector('[data-open]')", &[]).await, serde_json::Value::Null);
     tab.check("instance for the scope read").await;
     shop.stop().await;
