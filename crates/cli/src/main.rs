@@ -62,6 +62,7 @@ use clap::Parser;
 use failure::Failure;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -92,12 +93,15 @@ fn refused(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))
 }
 
+/// The longest time that the end of the command waits for threads that still read.
+const LAST_READS: Duration = Duration::from_millis(500);
+
 fn run(args: Args) -> Result<(), Failure> {
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("the threads of the command could not be started: {error}")))?;
-    tokio.block_on(async {
+    let result = tokio.block_on(async {
         match args.command {
             Command::Audit(audit) => audit::run(audit).await,
             Command::Check(check) => check::run(check).await,
@@ -125,5 +129,8 @@ fn run(args: Args) -> Result<(), Failure> {
             #[cfg(feature = "tui")]
             Command::Top(top) => top::run(top).await,
         }
-    })
+    });
+    // A read of standard input or of the terminal does not end by itself.
+    tokio.shutdown_timeout(LAST_READS);
+    result
 }
