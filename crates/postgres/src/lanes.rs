@@ -390,7 +390,7 @@ async fn exchange(
     if parameters.is_alone && calls.len() == 1 && db.calls_are_transactions.load(Ordering::Relaxed) {
         calls[0].params = parameters.alone_params(&true, &begin.own);
         prepare(db, client, &mut calls).await?;
-        sending(shared, parameters.batch, in_doubt);
+        note_sending(shared, parameters.batch, in_doubt);
         // The rows end with the answer to the commit, and not before.
         let answer = ask(client, &calls[0]).await;
         if !answer.as_ref().is_err_and(|error| error.code().is_some_and(|code| code.code() == OTHER_BEGIN)) {
@@ -401,7 +401,7 @@ async fn exchange(
         calls[0].params = parameters.alone_params(&false, &OwnLimits::NONE);
     }
     prepare(db, client, &mut calls).await?;
-    sending(shared, parameters.batch, in_doubt);
+    note_sending(shared, parameters.batch, in_doubt);
     let client: &Client = client;
     let sent = calls.iter().map(|call| ask(client, call).boxed());
     // A call is sent when its future is polled first, and the futures are polled in this order.
@@ -422,7 +422,8 @@ async fn prepare(db: &Db, client: &Connection, calls: &mut [Call<'_>]) -> Result
     Ok(())
 }
 
-fn sending(shared: &Shared, batch: &Batch, in_doubt: &mut bool) {
+/// Notes that a transaction is sent now: until its answers are read, the server may have committed it.
+fn note_sending(shared: &Shared, batch: &Batch, in_doubt: &mut bool) {
     shared.db.counters.round_trips.add(1);
     shared.fault(Step::Send, || batch.all_subjects());
     *in_doubt = true;

@@ -21,7 +21,7 @@ IF true = ANY (p_raises) THEN
     END IF;
 END IF;
 -- Executions that are there, and those that begin. A tool may have appended events to one that is not there yet.
--- No execution is there before the start of its instance.
+-- A lone start has seen that no execution is there, so it updates none.
 {batch}WITH changed AS ({end}{alone}v_begins := v_kind = {KIND_START};
 IF NOT v_begins THEN{end}
 UPDATE {schema}.executions AS e
