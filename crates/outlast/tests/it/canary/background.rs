@@ -132,7 +132,7 @@ pub(super) async fn run(log_error_texts: bool) {
         assert!(Instant::now() < until, "retention deletes the instance");
         pass(Duration::from_millis(5)).await;
     }
-    // Nobody starts this instance.
+    // No client starts this instance.
     client.wait_for_orchestration("missing", Duration::from_millis(1)).await.unwrap_err();
     drain(runtime).await;
 }
