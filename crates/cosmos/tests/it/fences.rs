@@ -163,7 +163,8 @@ async fn clocks_that_differ_by_minutes_let_one_of_two_processes_commit() {
 
     one.enqueue_for_orchestrator(start("b"), None).await.unwrap();
     let token = lease(&one, "b").await;
-    // The fast clock is beyond the lease.
+    // The fast clock is beyond the lease, and the next look for work is due.
+    fast.set(BEGIN + 180_000);
     let stolen = lease(&other, "b").await;
     let late = one.commit_turn(&token, turn("b", 1, 1, None)).await.unwrap_err();
     assert!(!late.is_retryable(), "{late}");
@@ -174,7 +175,7 @@ async fn clocks_that_differ_by_minutes_let_one_of_two_processes_commit() {
     let token = lease(&other, "b").await;
     fast.set(BEGIN + 300_000);
     assert!(one.fetch_orchestration_item(LEASE, Duration::ZERO, None).await.unwrap().is_none());
-    fast.set(BEGIN + 121_000);
+    fast.set(BEGIN + 181_000);
     other.commit_turn(&token, turn("b", 1, 2, None)).await.unwrap();
 }
 

@@ -53,7 +53,10 @@ pub(crate) fn turn(instance: &str, execution_id: u64, event_id: u64, status: Opt
 
 /// Leases the turn of an instance. Other instances must not wait.
 pub(crate) async fn lease(store: &CosmosDBProvider, instance: &str) -> String {
-    let fetched = again(|| store.fetch_orchestration_item(LEASE * 50, Duration::from_secs(10), None)).await;
+    let fetch = again(|| store.fetch_orchestration_item(LEASE * 50, Duration::from_secs(10), None));
+    // By a clock that stands still, the patience of the fetch never ends.
+    let fetched =
+        tokio::time::timeout(Duration::from_secs(60), fetch).await.expect("the fetch ends in a minute");
     let (item, token, _) = fetched.unwrap().expect("a turn waits");
     assert_eq!(item.instance, instance);
     token
