@@ -3,6 +3,8 @@
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// The root folder of the workspace. It is known at compile time because cargo runs the tools from their sources.
 pub fn root() -> PathBuf {
@@ -72,31 +74,81 @@ pub fn succeeds(command: &mut Command) -> bool {
 }
 
 /// Runs a command, prints each line of its output when the line arrives, and passes the line to `each`.
+pub fn stream(command: Command, mut each: impl FnMut(&str)) -> Result<ExitStatus, String> {
+    let call = display(&command);
+    println!("$ {call}");
+    let status = follow(command, None, |text| {
+        print!("{text}");
+        let _ = io::stdout().flush();
+        each(&without_colour(text));
+    })?;
+    if !status.success() {
+        println!("`{call}` failed: {status}");
+    }
+    Ok(status)
+}
+
+/// Runs a command beside others: its output is added to `output`, which the caller prints at the end. A command that prints
+/// nothing for the time `silence` is killed, and is an error.
+pub fn collect(
+    command: Command,
+    silence: Duration,
+    output: &mut String,
+    mut each: impl FnMut(&str),
+) -> Result<ExitStatus, String> {
+    follow(command, Some(silence), |text| {
+        output.push_str(text);
+        each(&without_colour(text));
+    })
+}
+
+/// Runs a command and passes each line of its output to `each`.
 ///
 /// Stdout and stderr share one pipe, so that cargo's messages keep their order among the lines of the tests.
-pub fn stream(mut command: Command, mut each: impl FnMut(&str)) -> Result<ExitStatus, String> {
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a thread reads the pipe, so that this one can wait with a limit"
+)]
+fn follow(
+    mut command: Command,
+    silence: Option<Duration>,
+    mut each: impl FnMut(&str),
+) -> Result<ExitStatus, String> {
     let call = display(&command);
     let failed = |error: io::Error| format!("`{call}` could not be run: {error}");
-    println!("$ {call}");
     let (reader, writer) = io::pipe().map_err(failed)?;
     command.stdout(writer.try_clone().map_err(failed)?).stderr(writer);
     let mut child = command.spawn().map_err(failed)?;
     // The command owns the writing ends of the pipe. The reader would wait for them forever.
     drop(command);
+    let (sender, lines) = mpsc::channel();
+    // The thread ends with the pipe, or with the first line that no receiver takes.
+    std::thread::spawn(move || send_lines(reader, &sender));
+    loop {
+        match lines.recv_timeout(silence.unwrap_or(Duration::MAX)) {
+            Ok(line) => each(&String::from_utf8_lossy(&line.map_err(failed)?)),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return child.wait().map_err(failed),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                child.kill().and_then(|()| child.wait()).map_err(failed)?;
+                let seconds = silence.unwrap_or_default().as_secs();
+                return Err(format!("`{call}` printed nothing for {seconds} s and was killed"));
+            }
+        }
+    }
+}
+
+fn send_lines(reader: io::PipeReader, sender: &mpsc::Sender<io::Result<Vec<u8>>>) {
     let mut reader = BufReader::new(reader);
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {
-        let text = String::from_utf8_lossy(&line);
-        print!("{text}");
-        io::stdout().flush().map_err(failed)?;
-        each(&without_colour(&text));
-        line.clear();
+    loop {
+        let mut line = Vec::new();
+        let sent = match reader.read_until(b'\n', &mut line) {
+            Ok(0) => return,
+            read => sender.send(read.map(|_| line)),
+        };
+        if sent.is_err() {
+            return;
+        }
     }
-    let status = child.wait().map_err(failed)?;
-    if !status.success() {
-        println!("`{call}` failed: {status}");
-    }
-    Ok(status)
 }
 
 /// The line without its ANSI escapes and its line ending.
@@ -141,6 +193,27 @@ mod tests {
         let status = stream(cargo(&["no-such-command"]), |line| lines.push(line.to_string())).unwrap();
         assert!(!status.success());
         assert!(lines.iter().any(|line| line.starts_with("error: ")), "stderr is missing: {lines:?}");
+    }
+
+    #[test]
+    fn a_collected_command_adds_its_lines_to_the_output() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two >&2; exit 3"]);
+        let (mut output, mut lines) = (String::new(), Vec::new());
+        let minute = Duration::from_secs(60);
+        let status = collect(command, minute, &mut output, |line| lines.push(line.to_string())).unwrap();
+        assert_eq!((status.code(), output.as_str()), (Some(3), "one\ntwo\n"));
+        assert_eq!(lines, ["one", "two"]);
+    }
+
+    #[test]
+    fn a_collected_command_that_prints_nothing_for_too_long_is_killed() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo begun; exec sleep 600"]);
+        let mut output = String::new();
+        let error = collect(command, Duration::from_millis(300), &mut output, |_| {}).unwrap_err();
+        assert!(error.contains("printed nothing for 0 s and was killed"), "{error}");
+        assert_eq!(output, "begun\n");
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! Suites that run test programs and count their tests.
 
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
 use outlast_toolkit::postgres::{Cluster, Options};
 use outlast_toolkit::process;
 
@@ -19,6 +23,12 @@ const CANARY: &str = "canary::";
 
 /// Most tests wait for timers, disks and servers: a program has more threads than the machine has cores.
 const THREADS: [&str; 2] = ["--test-threads", "8"];
+
+/// Programs that run at the same time. The programs of the stores wait most of the time.
+const AT_ONCE: usize = 2;
+
+/// A program that prints nothing for this time is killed: one of its tests waits for something that never happens.
+const SILENCE: Duration = Duration::from_secs(600);
 
 /// All tests except those of the suites `browser`, `canary` and `small-disks`.
 pub(super) fn tests() -> Result<Tally, String> {
@@ -104,22 +114,46 @@ fn run_all(programs: &[Program], args: &[&str], server: Option<&Cluster>) -> Tal
     tally
 }
 
-/// Runs the programs one after the other, and adds their counts.
+/// Runs two programs at a time, and adds their counts. The output of a program is printed when the program has ended.
 pub(super) fn run_each<'a>(
     programs: impl IntoIterator<Item = &'a Program>,
     args: &[&str],
     server: Option<&Cluster>,
 ) -> Tally {
-    let mut total = Tally::default();
-    for program in programs {
-        println!("\n--- {}", program.selector);
-        let mut command = program.command();
-        command.args(args).envs(server.iter().flat_map(|server| server.variables()));
-        let mut tally = Tally::of(command, "the program", read).unwrap_or_else(Tally::failure);
-        tally.failures.iter_mut().for_each(|name| *name = format!("{}: {name}", program.selector));
-        total.add(tally);
-    }
-    total
+    let programs = Mutex::new(programs.into_iter().collect::<VecDeque<_>>());
+    let total = Mutex::new(Tally::default());
+    let next = || locked(&programs).pop_front();
+    let run_next = || {
+        while let Some(program) = next() {
+            let (tally, output) = run_one(program, args, server);
+            let mut total = locked(&total);
+            println!("\n--- {}\n{output}", program.selector);
+            total.add(tally);
+        }
+    };
+    std::thread::scope(|scope| {
+        (1..AT_ONCE).for_each(|_| drop(scope.spawn(run_next)));
+        run_next();
+    });
+    total.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The counts and the output of a program.
+fn run_one(program: &Program, args: &[&str], server: Option<&Cluster>) -> (Tally, String) {
+    let mut command = program.command();
+    command.args(args).envs(server.iter().flat_map(|server| server.variables()));
+    let mut output = format!("$ {}\n", process::display(&command));
+    let tally = Tally::collected(command, SILENCE, &mut output, read);
+    let mut tally = tally.unwrap_or_else(|reason| {
+        output.push_str(&reason);
+        Tally::failure(reason)
+    });
+    tally.failures.iter_mut().for_each(|name| *name = format!("{}: {name}", program.selector));
+    (tally, output)
+}
+
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads a line of a test program. Its last line is
@@ -161,6 +195,20 @@ mod tests {
         let two =
             "test result: ok. 2 passed; 0 failed; 0 ignored\ntest result: ok. 3 passed; 0 failed; 0 ignored";
         assert_eq!(counted(two, true, read).passed, 5, "results of several programs add up");
+    }
+
+    #[test]
+    fn two_programs_run_at_the_same_time() {
+        let folder = tempfile::tempdir().unwrap();
+        // The first program makes folder a, the other one folder b. Each ends when both are there.
+        let script = format!(
+            "cd {}; mkdir a || mkdir b; until [ -e a ] && [ -e b ]; do sleep 0.01; done; \
+             echo 'test result: ok. 1 passed; 0 failed; 0 ignored'",
+            folder.path().display()
+        );
+        let programs = ["-p a --lib", "-p b --lib"].map(|selector| Program::sample("timeout", selector));
+        let tally = run_each(&programs, &["60", "sh", "-c", &script], None);
+        assert_eq!(tally.counts(), (2, 0, 0));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::time::Duration;
 
 use outlast_toolkit::process;
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,18 @@ impl Tally {
         let mut output = Output::default();
         let status = process::stream(command, |line| output.add(read(line)))?;
         Ok(output.finish(call, status.success()))
+    }
+
+    /// Runs a program as [`Self::of`] does, with its output in `text`. A program that is silent for too long is killed.
+    pub(super) fn collected(
+        command: Command,
+        silence: Duration,
+        text: &mut String,
+        read: fn(&str) -> Option<Said>,
+    ) -> Result<Self, String> {
+        let mut output = Output::default();
+        let status = process::collect(command, silence, text, |line| output.add(read(line)))?;
+        Ok(output.finish("the program", status.success()))
     }
 
     /// Passed, failed and skipped checks.
