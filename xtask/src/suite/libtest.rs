@@ -38,7 +38,7 @@ pub(super) fn tests() -> Result<Tally, String> {
 
 /// The tests that drive a browser. The tests of a program share one browser while they wait for it at the same time.
 pub(super) fn browser_tests() -> Result<Tally, String> {
-    Ok(run_all(&programs::tests()?, &[&THREADS[..], &[NEEDS_BROWSER]].concat(), None))
+    Ok(run_all(&programs::tests()?, &[&THREADS[..], &[NEEDS_BROWSER]].concat(), &[]))
 }
 
 /// Payloads, passwords and URLs stay out of logs: the tests put a marker into each of them, log at TRACE, and search the
@@ -53,13 +53,13 @@ pub(super) fn root_tests() -> Result<Tally, String> {
         let reason = "mounting a small disk needs root: run `sudo -E cargo xtask test --only small-disks`";
         return Ok(Tally::skipped(reason));
     }
-    Ok(run_all(&programs::tests()?, &[NEEDS_ROOT], None))
+    Ok(run_all(&programs::tests()?, &[NEEDS_ROOT], &[]))
 }
 
 /// The tests of the published packages that need no server, no small disk and no killed process.
 pub(super) fn portable() -> Result<Tally, String> {
     let skips = ["--skip", NEEDS_ROOT, "--skip", NEEDS_POSTGRES, "--skip", NEEDS_BROWSER];
-    Ok(run_all(&programs::tests_of(PORTABLE)?, &skips, None))
+    Ok(run_all(&programs::tests_of(PORTABLE)?, &skips, &[]))
 }
 
 /// Packages whose tests need Rust and a C compiler only.
@@ -83,15 +83,17 @@ pub(super) fn doc_tests() -> Result<Tally, String> {
     Tally::of(command, "--doc", read)
 }
 
-/// Runs tests with a private server. Without a server, the tests that need one are left out, and the summary says so.
+/// Runs tests with private servers, one for each program that runs: some tests restart their server. Without a server, the tests that need one are left out, and the summary says so.
 fn with_postgres(args: &[&str]) -> Result<Tally, String> {
     let programs = programs::tests()?;
-    let tally = match Cluster::start(&Options::default()) {
-        Ok(cluster) => run_all(&programs, args, Some(&cluster)),
+    let servers: Result<Vec<Cluster>, String> =
+        (0..AT_ONCE).map(|_| Cluster::start(&Options::default())).collect();
+    let tally = match servers {
+        Ok(servers) => run_all(&programs, args, &servers),
         Err(reason) => {
             println!("PostgreSQL could not be started: {reason}");
             let (programs, args) = without_postgres(programs, args);
-            let mut tally = run_all(&programs, &args, None);
+            let mut tally = run_all(&programs, &args, &[]);
             let first = reason.lines().next().unwrap_or_default();
             tally.lack(format!("tests that need PostgreSQL: {first}"));
             tally
@@ -106,24 +108,25 @@ fn without_postgres<'a>(programs: Vec<Program>, args: &[&'a str]) -> (Vec<Progra
 }
 
 /// Runs the programs. A suite that selects no test by mistake would always pass, so it fails.
-fn run_all(programs: &[Program], args: &[&str], server: Option<&Cluster>) -> Tally {
-    let mut tally = run_each(programs, args, server);
+fn run_all(programs: &[Program], args: &[&str], servers: &[Cluster]) -> Tally {
+    let mut tally = run_each(programs, args, servers);
     if tally.passed == 0 && tally.failures.is_empty() {
         tally.fail("no test was run");
     }
     tally
 }
 
-/// Runs two programs at a time, and adds their counts. The output of a program is printed when the program has ended.
+/// Runs some programs at the same time, each with a server of its own if there are servers, and adds their counts. The output
+/// of a program is printed when the program has ended.
 pub(super) fn run_each<'a>(
     programs: impl IntoIterator<Item = &'a Program>,
     args: &[&str],
-    server: Option<&Cluster>,
+    servers: &[Cluster],
 ) -> Tally {
     let programs = Mutex::new(programs.into_iter().collect::<VecDeque<_>>());
     let total = Mutex::new(Tally::default());
     let next = || locked(&programs).pop_front();
-    let run_next = || {
+    let run_next = &|server: Option<&Cluster>| {
         while let Some(program) = next() {
             let (tally, output) = run_one(program, args, server);
             let mut total = locked(&total);
@@ -131,9 +134,9 @@ pub(super) fn run_each<'a>(
             total.add(tally);
         }
     };
+    let at_once = if servers.is_empty() { AT_ONCE } else { servers.len() };
     std::thread::scope(|scope| {
-        (1..AT_ONCE).for_each(|_| drop(scope.spawn(run_next)));
-        run_next();
+        (0..at_once).for_each(|nth| drop(scope.spawn(move || run_next(servers.get(nth)))));
     });
     total.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
@@ -207,7 +210,7 @@ mod tests {
             folder.path().display()
         );
         let programs = ["-p a --lib", "-p b --lib"].map(|selector| Program::sample("timeout", selector));
-        let tally = run_each(&programs, &["60", "sh", "-c", &script], None);
+        let tally = run_each(&programs, &["60", "sh", "-c", &script], &[]);
         assert_eq!(tally.counts(), (2, 0, 0));
     }
 
@@ -215,11 +218,11 @@ mod tests {
     fn programs_are_run_and_their_tests_are_added() {
         let script = "echo 'test a ... ok'; echo 'test result: ok. 1 passed; 0 failed; 0 ignored'";
         let programs = [Program::sample("sh", "-p a --lib"), Program::sample("sh", "-p b --lib")];
-        let tally = run_all(&programs, &["-c", script], None);
+        let tally = run_all(&programs, &["-c", script], &[]);
         assert_eq!(tally.counts(), (2, 0, 0));
-        let none = run_all(&programs, &["-c", "echo 'test result: ok. 0 passed; 0 failed; 0 ignored'"], None);
+        let none = run_all(&programs, &["-c", "echo 'test result: ok. 0 passed; 0 failed; 0 ignored'"], &[]);
         assert_eq!(none, Tally::failure("no test was run"));
-        let missing = run_all(&[Program::sample("no-such-program", "-p c --lib")], &[], None);
+        let missing = run_all(&[Program::sample("no-such-program", "-p c --lib")], &[], &[]);
         assert!(
             missing.failures[0].starts_with("-p c --lib: `no-such-program` could not be run"),
             "{missing:?}"

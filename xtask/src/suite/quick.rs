@@ -77,7 +77,7 @@ fn tests(packages: &[String]) -> Result<Tally, String> {
             continue;
         }
         let of_package = |program: &&Program| program.selector.starts_with(&format!("-p {package} "));
-        tally.add(libtest::run_each(programs.iter().filter(of_package), &skips(package), server.as_ref()));
+        tally.add(libtest::run_each(programs.iter().filter(of_package), &skips(package), server.as_slice()));
     }
     Ok(tally)
 }
