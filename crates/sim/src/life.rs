@@ -59,6 +59,11 @@ impl Lives {
         self.lock().retain(|(other, _)| *other != node);
     }
 
+    /// The world has ended.
+    pub(crate) fn end_all(&self) {
+        self.lock().clear();
+    }
+
     /// The nodes that are up.
     pub(crate) fn nodes_up(&self) -> Vec<usize> {
         let lives = self.lock();

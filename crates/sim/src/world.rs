@@ -87,10 +87,16 @@ pub(crate) fn run_plan(plan: Plan, settings: &Settings) -> Outcome {
 }
 
 async fn run_world(plan: Plan, settings: &Settings) -> Outcome {
-    let seed = plan.seed;
     let shared = Shared::new(plan, settings).await;
-    World { shared: Arc::clone(&shared), recorder: Recorder::default() }.run().await;
+    run_shared(&shared).await
+}
+
+async fn run_shared(shared: &Arc<Shared>) -> Outcome {
+    let seed = shared.plan.seed;
+    World { shared: Arc::clone(shared), recorder: Recorder::default() }.run().await;
     shared.is_torn_down.store(true, Relaxed);
+    // A life owns the store of its process, which owns the world: the world and its files would stay forever.
+    shared.lives.end_all();
     let mut trace = shared.trace();
     let (digest, lines) = (trace.digest(), trace.take_lines());
     let setting = shared.plan.describe();
@@ -263,5 +269,25 @@ async fn jump_store_clock(shared: Arc<Shared>) {
             shared.accepted().leases.clock_set_back(shared.clock.now_ms());
         }
         shared.clock.jump(ms);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ended_worlds_are_dropped_with_their_files() {
+        let mut on_files = 0;
+        for seed in 0..12 {
+            let ended = virtual_time::run(async {
+                let shared = Shared::new(Plan::of(seed), &Settings::default()).await;
+                run_shared(&shared).await;
+                on_files += u64::from(shared.plan.store == StoreKind::SqliteFile);
+                Arc::downgrade(&shared)
+            });
+            assert!(ended.upgrade().is_none(), "the world of seed {seed} is still owned");
+        }
+        assert!(on_files > 0, "no world had a file");
     }
 }

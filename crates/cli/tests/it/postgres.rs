@@ -266,8 +266,9 @@ mod needs_postgres {
         assert_eq!(pools, [2, 2, 10, 10, 20, 20]);
         for run in runs {
             assert!(run["completed"].as_u64() > Some(0) && run["success_percent"] == 100.0, "{run}");
-            // The targets of `--check` are for a release build on an idle machine. This bound holds on a busy one too.
-            assert!(run["ms_per_orchestration"].as_f64() < Some(200.0), "{run}");
+            // The targets of `--check` are for a release build on an idle machine. This bound holds on a busy one too: a
+            // worker that finds an activity by its lease, which lasts 30 s, exceeds it.
+            assert!(run["ms_per_orchestration"].as_f64() < Some(2_000.0), "{run}");
         }
         assert_eq!(stress_schemas().await, 0, "the schemas are dropped");
     }
