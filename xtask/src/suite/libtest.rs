@@ -24,8 +24,16 @@ const CANARY: &str = "canary::";
 /// Most tests wait for timers, disks and servers: a program has more threads than the machine has cores.
 const THREADS: [&str; 2] = ["--test-threads", "8"];
 
-/// Programs that run at the same time. The programs of the stores wait most of the time.
+/// Programs that run at the same time.
 const AT_ONCE: usize = 2;
+
+/// Programs that run alone: they check short leases and waits in real time.
+const ALONE: &[&str] = &[
+    "-p outlast-conformance --test it",
+    "-p outlast-cosmos --test it",
+    "-p outlast-postgres --test it",
+    "-p outlast-sqlite --test it",
+];
 
 /// A program that prints nothing for this time is killed: one of its tests waits for something that never happens.
 const SILENCE: Duration = Duration::from_secs(600);
@@ -116,29 +124,45 @@ fn run_all(programs: &[Program], args: &[&str], servers: &[Cluster]) -> Tally {
     tally
 }
 
-/// Runs some programs at the same time, each with a server of its own if there are servers, and adds their counts. The output
-/// of a program is printed when the program has ended.
+/// Runs the programs and adds their counts: first those of [`ALONE`], then the others at the same time, each with a server of
+/// its own if there are servers.
 pub(super) fn run_each<'a>(
     programs: impl IntoIterator<Item = &'a Program>,
     args: &[&str],
     servers: &[Cluster],
 ) -> Tally {
-    let programs = Mutex::new(programs.into_iter().collect::<VecDeque<_>>());
+    let is_alone = |program: &&Program| ALONE.contains(&program.selector.as_str());
+    let (alone, others): (Vec<_>, Vec<_>) = programs.into_iter().partition(is_alone);
     let total = Mutex::new(Tally::default());
-    let next = || locked(&programs).pop_front();
-    let run_next = &|server: Option<&Cluster>| {
-        while let Some(program) = next() {
-            let (tally, output) = run_one(program, args, server);
-            let mut total = locked(&total);
-            println!("\n--- {}\n{output}", program.selector);
-            total.add(tally);
-        }
-    };
-    let at_once = if servers.is_empty() { AT_ONCE } else { servers.len() };
-    std::thread::scope(|scope| {
-        (0..at_once).for_each(|nth| drop(scope.spawn(move || run_next(servers.get(nth)))));
-    });
+    let one = [servers.first()];
+    let each: Vec<Option<&Cluster>> = servers.iter().map(Some).collect();
+    for (programs, slots) in
+        [(alone, &one[..]), (others, if each.is_empty() { &[None; AT_ONCE] } else { &each })]
+    {
+        let programs = Mutex::new(VecDeque::from(programs));
+        std::thread::scope(|scope| {
+            for server in slots {
+                scope.spawn(|| run_queued(&programs, args, *server, &total));
+            }
+        });
+    }
     total.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs one program after the other until none is left. The output of a program is printed when the program has ended.
+fn run_queued(
+    programs: &Mutex<VecDeque<&Program>>,
+    args: &[&str],
+    server: Option<&Cluster>,
+    total: &Mutex<Tally>,
+) {
+    let next = || locked(programs).pop_front();
+    while let Some(program) = next() {
+        let (tally, output) = run_one(program, args, server);
+        let mut total = locked(total);
+        println!("\n--- {}\n{output}", program.selector);
+        total.add(tally);
+    }
 }
 
 /// The counts and the output of a program.
@@ -212,6 +236,16 @@ mod tests {
         let programs = ["-p a --lib", "-p b --lib"].map(|selector| Program::sample("timeout", selector));
         let tally = run_each(&programs, &["60", "sh", "-c", &script], &[]);
         assert_eq!(tally.counts(), (2, 0, 0));
+    }
+
+    #[test]
+    fn programs_with_checks_of_real_time_exist() {
+        for selector in ALONE {
+            let package = selector.split(' ').nth(1).unwrap();
+            let main =
+                process::root().join(format!("crates/{}/tests/it/main.rs", &package["outlast-".len()..]));
+            assert!(main.is_file(), "{selector}");
+        }
     }
 
     #[test]
