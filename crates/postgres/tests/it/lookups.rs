@@ -12,12 +12,17 @@ use outlast_provider::{
 };
 use std::time::Duration;
 use tokio::time::timeout;
+use tokio_postgres::Client;
 
 /// Rows of other instances.
 const OTHERS: i64 = 3_000;
 const WAVE: usize = 8;
-/// A connection reports its statistics when it ends.
-const ENDED: &str = "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'looks up'";
+
+/// Waits until the connections of the store are closed: a connection reports its statistics when it ends.
+async fn until_closed(client: &Client, schema: &str) {
+    let question = "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name =";
+    until(client, &format!("{question} '{schema}'")).await;
+}
 
 /// Starts [`WAVE`] instances at once and runs one activity of each. Every second outcome is committed with its turn.
 async fn wave(store: &PostgresProvider, name: &str) {
@@ -105,9 +110,10 @@ async fn known_to_be_empty_with(
     batches_only: bool,
     bound: MessageBound,
 ) -> (PostgresProvider, ProviderConfig) {
-    let mut config = fresh_config().application_name("looks up").lanes(1).message_bound(bound);
-    config.batches_only = batches_only;
+    let config = fresh_config();
     let schema = config.schema_name.clone().unwrap();
+    let mut config = config.application_name(&schema).lanes(1).message_bound(bound);
+    config.batches_only = batches_only;
     let store = PostgresProvider::new_with_config(config.clone()).await.unwrap();
     let tables = "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = $1";
     for table in raw().await.query(tables, &[&schema]).await.unwrap() {
@@ -121,7 +127,7 @@ async fn known_to_be_empty_with(
 async fn forget_what_was_read(store: PostgresProvider, schema: &str) {
     drop(store);
     let client = raw().await;
-    until(&client, ENDED).await;
+    until_closed(&client, schema).await;
     // Until an index is vacuumed, scans read the places of rows that are gone. Transactions of other tests delay that.
     let vacuumed = async {
         let dead = "SELECT n_dead_tup FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'orchestrator_queue'";
@@ -139,7 +145,7 @@ async fn forget_what_was_read(store: PostgresProvider, schema: &str) {
 async fn nothing_was_read_as_a_whole(store: PostgresProvider, schema: &str) {
     drop(store);
     let client = raw().await;
-    until(&client, ENDED).await;
+    until_closed(&client, schema).await;
     let read = "SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = $1 AND idx_tup_read >= $2
                 UNION ALL SELECT relname::text, seq_tup_read FROM pg_stat_user_tables
                           WHERE schemaname = $1 AND seq_tup_read >= $2";
@@ -431,7 +437,7 @@ async fn page_of_many_running_instances_reads_no_more_than_its_budget() {
 async fn nothing_was_read_beyond(scanned: i64, indexed: i64, store: PostgresProvider, schema: &str) {
     drop(store);
     let client = raw().await;
-    until(&client, ENDED).await;
+    until_closed(&client, schema).await;
     let read = "SELECT relname::text, seq_tup_read FROM pg_stat_user_tables WHERE schemaname = $1 AND seq_tup_read > $2
                 UNION ALL SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes
                           WHERE schemaname = $1 AND idx_tup_read > $3";
