@@ -148,7 +148,9 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
     }
 }
 
-/// Waits for an answer of the server. After an error the caller closes the connection.
+/// Waits for an answer of the server. After an error the caller closes the connection. A server that stays silent has the idle
+/// connections closed too, as in [`within`](crate::deadline::within): otherwise an idle process, whose listener alone notices the
+/// silence, would poll on another dead connection and lose a second deadline.
 pub(crate) async fn asked<T>(
     db: &Db,
     asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
@@ -157,6 +159,7 @@ pub(crate) async fn asked<T>(
         Ok(answer) => Ok(answer?),
         Err(_) => {
             db.counters.silent.add(1);
+            db.close_idle();
             Err(PostgresError::Silent { limit: db.deadline })
         }
     }

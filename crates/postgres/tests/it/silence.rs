@@ -186,6 +186,26 @@ async fn swallowed_listener_is_replaced() {
     }
 }
 
+/// Only the listener of an idle process notices the silence. The poll that follows must not wait on another dead connection.
+#[tokio::test]
+async fn an_idle_process_loses_one_deadline_after_all_its_connections_are_swallowed() {
+    let line = Line::open().await;
+    let mut config = behind(&line);
+    config.idle_poll_interval = LONG;
+    let there = open(config.clone()).await;
+    config.connection = fresh_config().connection;
+    let here = open(config).await;
+    let own = Arc::clone(&there);
+    let waiting = tokio::spawn(async move { turn(&*own).await.1 });
+    quiet(|| there.stats().polls).await;
+    let before = there.stats().silent;
+    assert!(line.set(Whose::All, Flows::SWALLOW) > 1, "the listener and a lane are open");
+    enqueue(&*here, "i").await;
+    let token = waiting.await.unwrap();
+    assert_eq!(there.stats().silent - before, 1, "connections that did not answer in time");
+    ack(&*there, &token, "i").await.unwrap();
+}
+
 /// Swallows what the server says while a transaction is in COMMIT, which the server then ends.
 async fn swallow_commit(line: &Line, stop: Stop) {
     stop.reached().await;
