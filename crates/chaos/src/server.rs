@@ -35,6 +35,9 @@ impl Stop {
     }
 }
 
+/// How long a server may take to recover from its log, in seconds: on a busy disk it reads and syncs the files of all databases.
+const RECOVERY_S: &str = "600";
+
 /// Stops and starts the server.
 #[derive(Debug, Clone)]
 pub struct ServerControl {
@@ -64,7 +67,8 @@ impl ServerControl {
     /// # Errors
     /// If the server does not start.
     pub async fn start(&self) -> Result<(), String> {
-        self.pg_ctl("start", &["--log", &format!("{}/../server.log", self.data)]).await
+        self.pg_ctl("start", &["--timeout", RECOVERY_S, "--log", &format!("{}/../server.log", self.data)])
+            .await
     }
 
     /// Crashes the server and starts it again; it recovers from its log.
