@@ -17,6 +17,7 @@ mod model;
 mod opening;
 mod outbox;
 mod pruning;
+mod published;
 mod script;
 mod several;
 mod staging;

@@ -5,7 +5,8 @@ use crate::kit::{batches_of, lease, rig_and_store, signal, turn};
 use crate::script::{self, start};
 use metrics::{Counter, Gauge, GaugeFn, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, OutboxFaultInjector};
-use outlast_cosmos_rig::{Fault, Kind};
+use outlast_cosmos_rig::{Fault, Kind, Rig, Target};
+use outlast_provider::model::{AppErrorKind, ErrorDetails, WorkItem};
 use outlast_provider::{Provider, ProviderAdmin, TurnCommit};
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,4 +134,72 @@ async fn a_message_that_was_consumed_is_not_delivered_again() {
         rig.fault(Fault::on(Kind::Delete).partition("source").after().times(6)).wait_struck(6).await;
         assert_eq!(waiting(&store).await, 0, "batches of {batch}: a consumed message returns");
     }
+}
+
+/// One message of each kind that a turn sends to another instance: a child, a detached instance, outcomes of a child,
+/// cancellation, events.
+fn messages_to(target: &str) -> Vec<WorkItem> {
+    let (instance, parent_instance) = (target.to_string(), target.to_string());
+    let child = WorkItem::StartOrchestration {
+        instance: instance.clone(),
+        orchestration: "Flow".into(),
+        input: String::new(),
+        version: None,
+        parent_instance: Some("source".into()),
+        parent_id: Some(2),
+        parent_execution_id: Some(1),
+        execution_id: 1,
+    };
+    let details = ErrorDetails::Application {
+        kind: AppErrorKind::OrchestrationFailed,
+        message: "no".into(),
+        retryable: false,
+    };
+    vec![
+        child,
+        start(target),
+        WorkItem::SubOrchCompleted {
+            parent_instance: parent_instance.clone(),
+            parent_execution_id: 1,
+            parent_id: 3,
+            result: "out".into(),
+        },
+        WorkItem::SubOrchFailed { parent_instance, parent_execution_id: 1, parent_id: 4, details },
+        WorkItem::CancelInstance { instance: instance.clone(), reason: "stop".into() },
+        signal(target),
+        WorkItem::QueueMessage { instance, name: "queue".into(), data: "data".into() },
+    ]
+}
+
+#[tokio::test]
+async fn every_kind_of_message_that_was_not_delivered_arrives_once_after_its_process_died() {
+    let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+    let config = CosmosDBProviderConfig {
+        reconciler_interval: Duration::from_millis(20),
+        reconciler_age_threshold: Duration::from_millis(10),
+        ..fresh_config(&target)
+    };
+    let quiet = CosmosDBProviderConfig { reconciler_interval: Duration::from_secs(600), ..config.clone() };
+    let mut dead = CosmosDBProvider::new_with_config(quiet).await.unwrap();
+    dead.set_outbox_fault_injector(OutboxFaultInjector::fail_next(u32::MAX));
+    let sent = messages_to("target");
+    run_source(&dead, TurnCommit { orchestrator_items: sent.clone(), ..turn("source", 1, 1, None) }).await;
+    assert_eq!(waiting(&dead).await, 0, "no delivery succeeds");
+    drop(dead);
+    // The answers of the removals are lost, so each message is delivered a second time.
+    let removed = target
+        .rig()
+        .unwrap()
+        .fault(Fault::on(Kind::Delete).partition("source").after().times(sent.len() as u64));
+    let alive = CosmosDBProvider::new_with_config(config).await.unwrap();
+    removed.wait_struck(sent.len() as u64).await;
+    let fetched =
+        alive.fetch_orchestration_item(Duration::from_secs(60), Duration::from_secs(10), None).await;
+    let (item, ..) = fetched.unwrap().expect("the messages of the target wait");
+    let kinds = |items: &[WorkItem]| -> Vec<&'static str> {
+        let mut kinds: Vec<&'static str> = items.iter().map(WorkItem::kind_name).collect();
+        kinds.sort_unstable();
+        kinds
+    };
+    assert_eq!((item.instance.as_str(), kinds(&item.messages)), ("target", kinds(&sent)));
 }

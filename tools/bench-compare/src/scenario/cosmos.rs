@@ -63,17 +63,17 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     ),
     scenario(
         "among-100",
-        "hellos and an idle minute among 100 instances that wait for a timer",
-        "billed-among --count 100 --seconds 60",
-        "billed-among --count 100 --seconds 60",
+        "hellos and three idle minutes among 100 instances that wait for a timer",
+        "billed-among --count 100 --seconds 180",
+        "billed-among --count 100 --seconds 180",
     ),
     Scenario {
         entries: OURS,
         ..scenario(
             "among-10000",
             "the same among 10,000",
-            "billed-among --count 100 --copies 99 --seconds 60 --limit-s 600",
-            "billed-among --count 100 --copies 99 --seconds 60 --limit-s 600",
+            "billed-among --count 100 --copies 99 --seconds 180 --limit-s 600",
+            "billed-among --count 100 --copies 99 --seconds 180 --limit-s 600",
         )
     },
 ];
