@@ -30,7 +30,7 @@ pub(crate) fn expand(options: &Options, item: &ItemFn, refusals: &mut Vec<Error>
     let (input_struct, input_verb) = (signature.input_struct(), signature.input_verb());
     let handle_type = signature.handle_type();
     let body = quote_spanned!(function.span()=> #function(scope.context, #(#found,)* #(#bound),*));
-    let body = signature.body(body);
+    let (future, body) = (signature.future(), signature.body(body));
     Some(quote! {
         #input_struct
         #handle_type
@@ -50,8 +50,7 @@ pub(crate) fn expand(options: &Options, item: &ItemFn, refusals: &mut Vec<Error>
             fn run(
                 scope: #krate::author::Scope,
                 input: #input,
-            ) -> impl ::core::future::Future<Output = ::core::result::Result<#ok, #err>> + ::core::marker::Send
-            {
+            ) -> #future {
                 #unpack
                 #(#from_scope)*
                 #body

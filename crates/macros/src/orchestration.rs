@@ -30,7 +30,8 @@ pub(crate) fn expand(options: &Options, item: &ItemFn, refusals: &mut Vec<Error>
     });
     let verbs = verbs(&signature, options);
     let (input_struct, handle_type) = (signature.input_struct(), signature.handle_type());
-    let body = signature.body(quote_spanned!(function.span()=> #function(ctx, #(#bound),*)));
+    let body = quote_spanned!(function.span()=> #function(ctx, #(#bound),*));
+    let (future, body) = (signature.future(), signature.body(body));
     Some(quote! {
         #input_struct
         #handle_type
@@ -47,8 +48,7 @@ pub(crate) fn expand(options: &Options, item: &ItemFn, refusals: &mut Vec<Error>
             fn run(
                 ctx: #krate::OrchestrationContext,
                 input: #input,
-            ) -> impl ::core::future::Future<Output = ::core::result::Result<#ok, #err>> + ::core::marker::Send
-            {
+            ) -> #future {
                 #unpack
                 #body
             }

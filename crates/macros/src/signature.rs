@@ -208,6 +208,14 @@ impl<'a> Signature<'a> {
         (ok, err)
     }
 
+    /// The type that `run` returns. Its tokens are at the result type of the function, where the compiler then reports its errors.
+    pub(crate) fn future(&self) -> TokenStream {
+        quote_spanned! {self.output.span()=>
+            impl ::core::future::Future<Output = ::core::result::Result<Self::Output, Self::Error>>
+                + ::core::marker::Send
+        }
+    }
+
     /// The type beside the function, with the documentation of the function and its signature.
     pub(crate) fn handle_type(&self) -> TokenStream {
         let Self { handle, vis, cfgs, docs, function, .. } = self;
