@@ -52,12 +52,23 @@ impl<O: Orchestration> Handle<O> {
     pub fn send<M: Message + AcceptedBy<O>>(&self, message: M) -> Sending<'_> {
         let text = message.encode(self.client.codec()).map_err(|error| self.unencodable(M::NAME, &error));
         // Not an `async fn`: the compiler would repeat the error for a message that is not accepted.
-        Sending(Box::pin(async move { self.send_text::<M>(text?).await }))
+        Sending(Box::pin(async move { self.send_text(M::NAME, M::LANE, text?).await }))
     }
 
     /// Sends a message and waits for the answer. [`Asking::within`] sets the limit, which is 30 seconds without it.
-    pub fn ask<M: Request + AcceptedBy<O>>(&self, message: M) -> Asking<'_, O, M> {
-        Asking { handle: self, message, patience: Duration::from_secs(30) }
+    // The answer is a parameter: the compiler would repeat the error for a message without one at each use of `M::Reply`.
+    pub fn ask<M: Request<Reply = R> + AcceptedBy<O>, R>(&self, message: M) -> Asking<'_, O, R> {
+        let id = format!("{:032x}", OsEntropy.next_u128());
+        let text = message::write_request(&message, &id, self.client.codec());
+        Asking {
+            handle: self,
+            name: M::NAME,
+            lane: M::LANE,
+            text: text.map_err(|error| self.unencodable(M::NAME, &error)),
+            id,
+            patience: Duration::from_secs(30),
+            of: PhantomData,
+        }
     }
 
     /// Cancels the instance, which then fails with this reason.
@@ -149,11 +160,11 @@ impl<O: Orchestration> Handle<O> {
         Presence::of(&self.client, &self.instance).await?.reachable(&self.instance)
     }
 
-    async fn send_text<M: Message>(&self, text: String) -> Result<(), InstanceError> {
+    async fn send_text(&self, name: &str, lane: Lane, text: String) -> Result<(), InstanceError> {
         self.look().await?;
-        match M::LANE {
-            Lane::Queue => self.client.enqueue_event(&self.instance, M::NAME, text).await?,
-            Lane::Event => self.client.raise_event(&self.instance, M::NAME, text).await?,
+        match lane {
+            Lane::Queue => self.client.enqueue_event(&self.instance, name, text).await?,
+            Lane::Event => self.client.raise_event(&self.instance, name, text).await?,
         }
         Ok(())
     }
@@ -247,36 +258,39 @@ impl<'a, O: Orchestration> IntoFuture for ResultOf<'a, O> {
 ///
 /// Cancellation safety: when the future is dropped, the message is stored or it is not.
 #[must_use = "nothing is sent until it is awaited"]
-pub struct Asking<'a, O: Orchestration, M: Request> {
+pub struct Asking<'a, O: Orchestration, R> {
     handle: &'a Handle<O>,
-    message: M,
+    /// The name of the message.
+    name: &'static str,
+    lane: Lane,
+    text: Result<String, InstanceError>,
+    /// The id of the answer.
+    id: String,
     patience: Duration,
+    of: PhantomData<fn() -> R>,
 }
 
-impl<O: Orchestration, M: Request> Asking<'_, O, M> {
+impl<O: Orchestration, R: Payload> Asking<'_, O, R> {
     /// Waits at most this long for the answer, and then returns [`InstanceError::TimedOut`]. The message stays stored.
     pub fn within(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    async fn wait(self) -> Result<M::Reply, InstanceError> {
-        let Self { handle, message, patience } = self;
-        let id = format!("{:032x}", OsEntropy.next_u128());
-        let text = message::write_request(&message, &id, handle.client.codec())
-            .map_err(|error| handle.unencodable(M::NAME, &error))?;
-        handle.send_text::<M>(text).await?;
+    async fn wait(self) -> Result<R, InstanceError> {
+        let Self { handle, name, lane, text, id, patience, .. } = self;
+        handle.send_text(name, lane, text?).await?;
         let Handle { client, instance, .. } = handle;
         let answer = client.wait_for_kv_value_or_end(instance, &message::reply_key(&id), patience).await;
         match answer {
-            Ok(Some(text)) => M::Reply::decode(text, client.codec())
-                .map_err(|error| handle.undecodable(&format!("the answer to '{}'", M::NAME), &error)),
+            Ok(Some(text)) => R::decode(text, client.codec())
+                .map_err(|error| handle.undecodable(&format!("the answer to '{name}'"), &error)),
             Ok(None) => Err(match Presence::of(client, instance).await? {
                 Presence::Ended(status) => InstanceError::Ended { instance: instance.clone(), status },
                 _ => InstanceError::NotFound { instance: instance.clone() },
             }),
             Err(ClientError::Timeout) => {
                 let state = known::describe(client, instance, O::NAME, patience).await;
-                let known = format!("no answer to '{}' came within {patience:?}: {state}", M::NAME);
+                let known = format!("no answer to '{name}' came within {patience:?}: {state}");
                 Err(InstanceError::TimedOut { instance: instance.clone(), known })
             }
             Err(error) => Err(error.into()),
@@ -284,8 +298,8 @@ impl<O: Orchestration, M: Request> Asking<'_, O, M> {
     }
 }
 
-impl<'a, O: Orchestration, M: Request> IntoFuture for Asking<'a, O, M> {
-    type Output = Result<M::Reply, InstanceError>;
+impl<'a, O: Orchestration, R: Payload> IntoFuture for Asking<'a, O, R> {
+    type Output = Result<R, InstanceError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {

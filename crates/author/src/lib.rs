@@ -3,6 +3,10 @@
 //!
 //! The layer uses the string API, so both mix: in one orchestration, across the versions of a program, and between programs.
 //!
+//! The attributes and derives expand to public items of this crate. Two items are for expansions only: [`failed_or_text`], with which
+//! `#[failure(call)]` converts a [`CallError`], and `serde`, which derives the traits of the struct for several inputs. A program that
+//! implements the traits by hand can use both.
+//!
 //! | file | holds |
 //! |---|---|
 //! | `definition.rs` | the traits that the attributes implement: [`Activity`], [`Orchestration`] |
@@ -35,14 +39,13 @@ pub mod time;
 mod undo;
 
 pub use call::Call;
-pub use call_error::CallError;
-#[doc(hidden)]
-pub use call_error::failed_or_text;
+pub use call_error::{CallError, failed_or_text};
 pub use cancel::{OnCancel, Shielded};
 pub use child::{Child, ContinueAsNew, Detached};
 pub use context::{Durable, EndCancelled, set_status};
 pub use definition::{AcceptedBy, Activity, FromScope, Orchestration, Outcome, Policy, Scope};
 pub use error::{Context, Error, Result};
+/// The text of an error in a history, for the mocks of `outlast-testing`.
 #[doc(hidden)]
 pub use failure::write as write_failure;
 pub use failure::{Failure, RetryAfter, plain_text};
@@ -91,6 +94,5 @@ pub use register::Register;
 pub use start::Start;
 pub use undo::{Undo, UndoFailed};
 
-/// The serde that expansions use.
-#[doc(hidden)]
+/// The serde with which expansions derive, whatever name serde has in the program.
 pub use serde;

@@ -38,6 +38,7 @@ pub enum Lane {
 /// A message with an answer. `#[message(reply = Total)]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no answer",
+    label = "the message has no type of answer",
     note = "add `#[message(reply = ..)]` with the type of the answer"
 )]
 pub trait Request: Message {

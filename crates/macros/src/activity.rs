@@ -4,11 +4,11 @@ use crate::options::{Kind, Options};
 use crate::signature::Signature;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
-use syn::ItemFn;
 use syn::spanned::Spanned;
+use syn::{Error, ItemFn};
 
-pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStream> {
-    let signature = Signature::check(Kind::Activity, options, item)?;
+pub(crate) fn expand(options: &Options, item: &ItemFn, refusals: &mut Vec<Error>) -> Option<TokenStream> {
+    let signature = Signature::check(Kind::Activity, options, item, refusals)?;
     let Signature { krate, function, handle, stored, vis, cfgs, .. } = &signature;
     let (input, (ok, err)) = (signature.input_type(), signature.outcome());
     let (parameters, pack, ctx) = (signature.parameters(), signature.pack(), signature.free_name("ctx"));
@@ -30,7 +30,8 @@ pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStrea
     let (input_struct, input_verb) = (signature.input_struct(), signature.input_verb());
     let handle_type = signature.handle_type();
     let body = quote_spanned!(function.span()=> #function(scope.context, #(#found,)* #(#bound),*));
-    Ok(quote! {
+    let (future, body) = (signature.future(), signature.body(body));
+    Some(quote! {
         #input_struct
         #handle_type
         #(#cfgs)*
@@ -49,15 +50,14 @@ pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStrea
             fn run(
                 scope: #krate::author::Scope,
                 input: #input,
-            ) -> impl ::core::future::Future<Output = ::core::result::Result<Self::Output, Self::Error>>
-                   + ::core::marker::Send {
+            ) -> #future {
                 #unpack
                 #(#from_scope)*
                 #body
             }
         }
         #(#cfgs)*
-        #[allow(dead_code, clippy::self_named_constructors, clippy::too_many_arguments)]
+        #[allow(dead_code, unused_variables, clippy::self_named_constructors, clippy::too_many_arguments)]
         impl #handle {
             /// Runs the activity. This call schedules it; `.await` waits for its outcome.
             #[track_caller]

@@ -4,15 +4,20 @@
 //! namespaces. The type implements `Activity` or `Orchestration` and has the verbs, such as `charge::call`. The expansion uses public
 //! items of `outlast::author` only, so it can be written by hand.
 //!
+//! A refused function has its type too, so that each mistake is one error: without the type, every use of its name would be another.
+//! Where the function does not say a type, the expansion takes the type that the error proposes.
+//!
 //! | file | holds |
 //! |---|---|
 //! | `options.rs` | the arguments of the attributes |
-//! | `signature.rs` | the checks of a function: `async`, the context, its parameters, its result |
+//! | `checks.rs` | the checks of a function: the context, its parameters, its result |
+//! | `signature.rs` | the parts of a checked function that an expansion needs |
 //! | `activity.rs`, `orchestration.rs` | the expansions |
 //! | `scan.rs` | the search for calls that give another value on replay |
 //! | `failure.rs`, `message.rs` | the derives |
 
 mod activity;
+mod checks;
 mod failure;
 mod message;
 mod options;
@@ -74,16 +79,26 @@ pub fn deterministic(arguments: TokenStream, item: TokenStream) -> TokenStream {
     define(Kind::Helper, arguments, item)
 }
 
-/// The function stays in place also with an error, so that the error does not cause others.
+/// The item stays in place also with errors, and a refused function is expanded, so that an error does not cause others.
 fn define(kind: Kind, arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let item = parse_macro_input!(item as ItemFn);
-    let expanded = Options::parse(kind, arguments.into()).and_then(|options| match kind {
-        Kind::Activity => activity::expand(&options, &item),
-        Kind::Orchestration => orchestration::expand(&options, &item),
-        Kind::Helper => scan::check(&item.block, &options).map(|()| quote!()),
-    });
-    let more = expanded.unwrap_or_else(Error::into_compile_error);
-    quote!(#item #more).into()
+    let function = match syn::parse::<ItemFn>(item.clone()) {
+        Ok(function) => function,
+        Err(refusal) => {
+            return item.into_iter().chain(TokenStream::from(refusal.into_compile_error())).collect();
+        }
+    };
+    let (options, mut refusals) = Options::parse(kind, arguments.into());
+    // With a refused `allow(..)` the scan would refuse the calls that it stands for.
+    if kind != Kind::Activity && refusals.is_empty() {
+        refusals = scan::check(&function.block, &options);
+    }
+    let expanded = match kind {
+        Kind::Activity => activity::expand(&options, &function, &mut refusals),
+        Kind::Orchestration => orchestration::expand(&options, &function, &mut refusals),
+        Kind::Helper => None,
+    };
+    let refusals = refusals.into_iter().map(Error::into_compile_error);
+    quote!(#function #(#refusals)* #expanded).into()
 }
 
 /// Makes an error type travel from activities and orchestrations to their callers.

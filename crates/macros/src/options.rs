@@ -1,6 +1,6 @@
 //! The arguments of the attributes.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
@@ -76,19 +76,33 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub(crate) fn parse(kind: Kind, arguments: TokenStream) -> syn::Result<Self> {
-        let mut options = Self::default();
+    /// The arguments without those that are refused, and the refusals.
+    pub(crate) fn parse(kind: Kind, arguments: TokenStream) -> (Self, Vec<Error>) {
+        let (mut options, mut refusals) = (Self::default(), Vec::new());
         let parse = |input: ParseStream<'_>| {
             while !input.is_empty() {
-                options.parse_one(kind, input)?;
+                if let Err(refusal) = options.parse_one(kind, input) {
+                    refusals.push(refusal);
+                    while !input.is_empty() && !input.peek(Token![,]) {
+                        input.parse::<TokenTree>()?;
+                    }
+                }
                 if !input.is_empty() {
                     input.parse::<Token![,]>()?;
                 }
             }
             Ok(())
         };
-        parse.parse2(arguments)?;
-        Ok(options)
+        let parsed = parse.parse2(arguments);
+        // A refused list leaves tokens, about which syn reports another error.
+        if refusals.is_empty() {
+            refusals.extend(parsed.err());
+        }
+        if refusals.is_empty() && options.grace_ms.is_some() && options.on_cancel.is_none() {
+            let message = "`grace` needs `on_cancel`: write `on_cancel = undo` or `on_cancel = observe`";
+            refusals.push(Error::new(Span::call_site(), message));
+        }
+        (options, refusals)
     }
 
     fn parse_one(&mut self, kind: Kind, input: ParseStream<'_>) -> syn::Result<()> {

@@ -1,16 +1,14 @@
 //! The expansion of `#[orchestration]`.
 
 use crate::options::{Kind, Options};
-use crate::scan;
 use crate::signature::Signature;
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
-use syn::ItemFn;
 use syn::spanned::Spanned;
+use syn::{Error, ItemFn};
 
-pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStream> {
-    let signature = Signature::check(Kind::Orchestration, options, item)?;
-    scan::check(&item.block, options)?;
+pub(crate) fn expand(options: &Options, item: &ItemFn, refusals: &mut Vec<Error>) -> Option<TokenStream> {
+    let signature = Signature::check(Kind::Orchestration, options, item, refusals)?;
     let Signature { krate, function, handle, stored, cfgs, .. } = &signature;
     let (input, (ok, err)) = (signature.input_type(), signature.outcome());
     let (unpack, bound) = signature.unpack();
@@ -22,7 +20,7 @@ pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStrea
             const TEXT_ERRORS: bool = true;
         )
     });
-    let on_cancel = on_cancel(options, krate)?;
+    let on_cancel = on_cancel(options, krate);
     let status = match &options.status {
         Some(status) => quote_spanned!(status.span()=> #status),
         None => quote!(::std::string::String),
@@ -33,7 +31,8 @@ pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStrea
     let verbs = verbs(&signature, options);
     let (input_struct, handle_type) = (signature.input_struct(), signature.handle_type());
     let body = quote_spanned!(function.span()=> #function(ctx, #(#bound),*));
-    Ok(quote! {
+    let (future, body) = (signature.future(), signature.body(body));
+    Some(quote! {
         #input_struct
         #handle_type
         #(#cfgs)*
@@ -49,8 +48,7 @@ pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStrea
             fn run(
                 ctx: #krate::OrchestrationContext,
                 input: #input,
-            ) -> impl ::core::future::Future<Output = ::core::result::Result<Self::Output, Self::Error>>
-                   + ::core::marker::Send {
+            ) -> #future {
                 #unpack
                 #body
             }
@@ -61,21 +59,13 @@ pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStrea
 }
 
 /// The answer to a request to cancel.
-fn on_cancel(options: &Options, krate: &TokenStream) -> syn::Result<Option<TokenStream>> {
-    let Some(answer) = &options.on_cancel else {
-        return match options.grace_ms {
-            None => Ok(None),
-            Some(_) => Err(syn::Error::new(
-                proc_macro2::Span::call_site(),
-                "`grace` needs `on_cancel`: write `on_cancel = undo` or `on_cancel = observe`",
-            )),
-        };
-    };
+fn on_cancel(options: &Options, krate: &TokenStream) -> Option<TokenStream> {
+    let answer = options.on_cancel.as_ref()?;
     let grace = options.grace_ms.map(|ms| quote!(.grace(::core::time::Duration::from_millis(#ms))));
-    Ok(Some(quote! {
+    Some(quote! {
         const ON_CANCEL: ::core::option::Option<#krate::author::OnCancel> =
             ::core::option::Option::Some(#krate::author::OnCancel::#answer() #grace);
-    }))
+    })
 }
 
 fn verbs(signature: &Signature<'_>, options: &Options) -> TokenStream {
@@ -93,7 +83,7 @@ fn verbs(signature: &Signature<'_>, options: &Options) -> TokenStream {
     });
     quote! {
         #(#cfgs)*
-        #[allow(dead_code, clippy::self_named_constructors, clippy::too_many_arguments)]
+        #[allow(dead_code, unused_variables, clippy::self_named_constructors, clippy::too_many_arguments)]
         impl #handle {
             /// Starts an instance. `.id(..)` names it; `.await` stores the start and returns a handle.
             #vis fn start(#client: &#krate::Client, #parameters) -> #krate::author::Start<'_, Self> {

@@ -50,14 +50,10 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("io", &["env", "var"], "the input, or an activity"),
 ];
 
-pub(crate) fn check(block: &Block, options: &Options) -> syn::Result<()> {
+pub(crate) fn check(block: &Block, options: &Options) -> Vec<Error> {
     let mut scan = Scan { allow: &options.allow, found: Vec::new() };
     scan.visit_block(block);
-    let all = scan.found.into_iter().reduce(|mut all, one| {
-        all.combine(one);
-        all
-    });
-    all.map_or(Ok(()), Err)
+    scan.found
 }
 
 struct Scan<'a> {
@@ -135,9 +131,9 @@ mod tests {
                 .any(|input| matches!(input, FnArg::Typed(typed) if is_context(&typed.ty)));
             if gets_context {
                 self.scanned += 1;
-                let refusals = check(&function.block, &Options::default()).err().into_iter().flatten();
+                let refusals = check(&function.block, &Options::default());
                 let name = &function.sig.ident;
-                self.refused.extend(refusals.map(|refusal| format!("{name}: {refusal}")));
+                self.refused.extend(refusals.iter().map(|refusal| format!("{name}: {refusal}")));
             }
             visit::visit_item_fn(self, function);
         }

@@ -1,4 +1,6 @@
-//! Compile errors: each mistake is explained at the tokens of the user.
+//! Compile errors: each mistake is explained at the tokens of the user, once.
+
+mod clippy;
 
 /// One call for all cases, so that the dependencies are compiled once. `TRYBUILD=overwrite` writes the expected errors.
 #[test]

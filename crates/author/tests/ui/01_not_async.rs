@@ -5,4 +5,15 @@ fn charge(_ctx: ActivityContext, cents: u64) -> Result<u64, String> {
     Ok(cents)
 }
 
-fn main() {}
+#[outlast::activity]
+struct Order;
+
+#[outlast::orchestration]
+async fn uses(ctx: OrchestrationContext) -> Result<u64, String> {
+    let _ = Order;
+    Ok(charge::call(&ctx, 5).await?)
+}
+
+fn main() {
+    let _ = outlast::module![charge, uses];
+}

@@ -24,4 +24,12 @@ impl Shop {
     }
 }
 
-fn main() {}
+#[outlast::orchestration]
+async fn uses(ctx: OrchestrationContext) -> Result<u64, String> {
+    refund::call(&ctx).await?;
+    Ok(charge::call(&ctx, 5).await? + fulfil::child(&ctx, 5).await?)
+}
+
+fn main() {
+    let _ = outlast::module![charge, refund, fulfil, uses];
+}

@@ -15,4 +15,12 @@ async fn print(_ctx: ActivityContext) -> Receipt {
     Receipt
 }
 
-fn main() {}
+#[outlast::orchestration]
+async fn uses(ctx: OrchestrationContext) -> Result<u64, String> {
+    refund::call(&ctx).await?;
+    Ok(charge::call(&ctx, 5).await?)
+}
+
+fn main() {
+    let _ = outlast::module![charge, refund, uses];
+}

@@ -22,4 +22,12 @@ async fn allowed(_ctx: OrchestrationContext) -> Result<(), String> {
     Ok(())
 }
 
-fn main() {}
+#[outlast::orchestration]
+async fn uses(ctx: OrchestrationContext) -> Result<u64, String> {
+    allowed::child(&ctx).await?;
+    Ok(fulfil::child(&ctx, 5).await?)
+}
+
+fn main() {
+    let _ = outlast::module![fulfil, allowed, uses];
+}

@@ -45,4 +45,31 @@ async fn hand_over(_ctx: OrchestrationContext) -> Result<(), String> {
     Ok(())
 }
 
-fn main() {}
+#[outlast::orchestration(allow(clocks, random), accepts(Approval))]
+async fn wait(_ctx: OrchestrationContext) -> Result<(), String> {
+    let _now = std::time::SystemTime::now();
+    Ok(())
+}
+
+#[derive(serde::Serialize, serde::Deserialize, outlast::Message)]
+struct Approval;
+
+#[outlast::orchestration]
+async fn uses(ctx: OrchestrationContext) -> Result<u64, String> {
+    reserve::call(&ctx).await?;
+    release::call(&ctx).await?;
+    pack::call(&ctx).await?;
+    fulfil::child(&ctx).await?;
+    ship::child(&ctx).await?;
+    deliver::child(&ctx).await?;
+    hand_over::child(&ctx).await?;
+    Ok(charge::call(&ctx, 5).await? + refund::call(&ctx, 5).await?)
+}
+
+async fn approve(client: &Client) {
+    let _ = wait::handle(client, "o-1").send(Approval).await;
+}
+
+fn main() {
+    let _ = outlast::module![charge, refund, reserve, release, fulfil, ship, pack, deliver, hand_over, wait, uses];
+}

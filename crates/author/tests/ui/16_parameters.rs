@@ -25,4 +25,21 @@ async fn count(_ctx: ActivityContext, State(_cell): State<std::cell::Cell<u32>>)
     Ok(())
 }
 
-fn main() {}
+#[outlast::activity]
+async fn show(_ctx: ActivityContext, text: impl Into<String>) -> Result<(), String> {
+    Ok(())
+}
+
+#[outlast::orchestration]
+async fn uses(ctx: OrchestrationContext) -> Result<u64, String> {
+    fulfil::child(&ctx).await?;
+    print::call(&ctx, "text".into()).await?;
+    show::call(&ctx, "text").await?;
+    store::call(&ctx, 5).await?;
+    count::call(&ctx).await?;
+    Ok(charge::call(&ctx, 5).await?)
+}
+
+fn main() {
+    let _ = outlast::module![fulfil, charge, print, show, store, count, uses];
+}
