@@ -1,11 +1,11 @@
-//! Parking: an instance whose code does not fit is held instead of failed.
+//! Parking: an instance whose code does not fit its history or panics is held instead of failed.
 
 use super::lease::Lease;
 use super::turn::TurnDecision;
 use crate::core::Core;
 use crate::options::OnMisfit;
 use outlast_engine::{Ending, Report};
-use outlast_model::{AuditEntry, ConfigErrorKind, ErrorDetails, Hold, HoldKind};
+use outlast_model::{AppErrorKind, AuditEntry, ConfigErrorKind, ErrorDetails, Hold, HoldKind};
 use outlast_provider::HoldOutcome;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,16 +19,32 @@ const PARK: &str = "instance.park";
 /// The action of an instance that a runtime releases.
 const RELEASE: &str = "instance.unpark";
 
-/// The reason why the turn does not fit the history, if it failed so.
+/// The reason of a hold after a panic. The message of the panic may quote a payload, and the panic hook has printed it.
+const PANICKED: &str =
+    "the code of the orchestration panicked: the error output of the runtime's process has the message";
+
+/// The reason why the code of a turn does not fit the history, if the turn failed so.
 pub(super) fn misfit(report: &Report) -> Option<String> {
     match &report.ended {
-        Some(Ending::Failed(ErrorDetails::Configuration {
-            kind: ConfigErrorKind::Nondeterminism,
-            message,
-            ..
-        })) => Some(message.clone().unwrap_or_default()),
+        Some(Ending::Failed(details)) => reason(details),
         _ => None,
     }
+}
+
+/// The reason of a hold for a failure that another build may not have.
+pub(super) fn reason(details: &ErrorDetails) -> Option<String> {
+    match details {
+        ErrorDetails::Configuration { kind: ConfigErrorKind::Nondeterminism, message, .. } => {
+            Some(message.clone().unwrap_or_default())
+        }
+        ErrorDetails::Application { kind: AppErrorKind::Panicked, .. } => Some(PANICKED.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether the instance of this turn is parked, so that the turn must not be committed.
+pub(super) fn parks(core: &Core, report: &Report) -> bool {
+    core.options.on_misfit == OnMisfit::Park && misfit(report).is_some()
 }
 
 /// The same decision, or to park the instance if the runtime parks instances that do not fit.
@@ -45,7 +61,7 @@ pub(super) async fn park(core: &Core, instance: &str, lease: Lease, reason: Stri
     match core.store.hold_turn(lease.token(), &hold).await {
         Ok(HoldOutcome::Held) => {
             lease.settle();
-            tracing::warn!(target: "duroxide::runtime", instance_id = %instance, "the instance is parked: its code does not fit, see `outlast instance why`");
+            tracing::warn!(target: "duroxide::runtime", instance_id = %instance, "the instance is parked instead of failing, see `outlast instance why`");
             audit(core, PARK, instance, &hold.reason).await;
             None
         }
