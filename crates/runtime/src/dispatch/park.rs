@@ -6,11 +6,11 @@ use crate::core::Core;
 use crate::options::OnMisfit;
 use outlast_engine::{Ending, Report};
 use outlast_model::{AppErrorKind, AuditEntry, ConfigErrorKind, ErrorDetails, Hold, HoldKind};
-use outlast_provider::HoldOutcome;
+use outlast_provider::{HoldOutcome, ProviderError, ReleaseOutcome};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The delay of a turn whose instance could not be parked because of the store.
+/// The delay after an error of the store, of a turn whose instance could not be parked and of the next try to release instances.
 const PARK_AGAIN: Duration = Duration::from_secs(1);
 /// Parked instances that are released at a time.
 const PAGE: usize = 500;
@@ -96,21 +96,31 @@ async fn audit(core: &Core, action: &str, instance: &str, reason: &str) {
     let _ = admin.append_audit(&entry).await;
 }
 
-/// Releases the instances that runtimes of other builds have parked: this build may fit them.
+/// Releases the instances that runtimes of other builds have parked: this build may fit them. Repeats calls that the store may answer
+/// later, because the next release comes only with the next start of a runtime.
 pub(crate) async fn release_parked(core: Arc<Core>) {
-    let Some(admin) = core.store.as_management_capability() else { return };
-    let (own, mut after) = (actor(&core), None::<String>);
+    while release_all(&core).await.is_err_and(|error| error.is_retryable()) {
+        tokio::time::sleep(PARK_AGAIN).await;
+    }
+}
+
+async fn release_all(core: &Core) -> Result<(), ProviderError> {
+    let Some(admin) = core.store.as_management_capability() else { return Ok(()) };
+    let (own, mut after) = (actor(core), None::<String>);
     let is_other = |by: &str| core.options.build_id.is_empty() || by != own;
-    while let Ok(page) = admin.list_held(after.as_deref(), PAGE).await {
-        let Some(last) = page.last() else { return };
+    loop {
+        let page = admin.list_held(after.as_deref(), PAGE).await?;
+        let Some(last) = page.last() else { return Ok(()) };
         after = Some(last.instance_id.clone());
-        for held in page.iter().filter(|held| held.hold.kind == HoldKind::Parked) {
-            // An instance that is not released stays parked and visible.
-            if is_other(&held.hold.actor)
-                && admin.release_instance(&held.instance_id).await
-                    == Ok(outlast_provider::ReleaseOutcome::Released)
-            {
-                audit(&core, RELEASE, &held.instance_id, "a runtime of another build started").await;
+        let parked = page.iter().filter(|held| held.hold.kind == HoldKind::Parked);
+        for held in parked.filter(|held| is_other(&held.hold.actor)) {
+            match admin.release_instance(&held.instance_id).await {
+                Ok(ReleaseOutcome::Released) => {
+                    audit(core, RELEASE, &held.instance_id, "a runtime of another build started").await;
+                }
+                Err(error) if error.is_retryable() => return Err(error),
+                // Another runtime has released it, or it stays parked and visible.
+                Ok(_) | Err(_) => {}
             }
         }
     }

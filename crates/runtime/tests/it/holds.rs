@@ -1,9 +1,10 @@
 //! Pause, resume and park, on the memory store.
 
+use async_trait::async_trait;
 use outlast_engine::OrchestrationContext;
 use outlast_memory::MemoryProvider;
-use outlast_model::{AppErrorKind, ErrorDetails, HoldKind};
-use outlast_provider::Provider;
+use outlast_model::{AppErrorKind, ErrorDetails, HeldInstance, HoldKind};
+use outlast_provider::{Provider, ProviderAdmin, ProviderError, ReleaseOutcome, forward_provider};
 use outlast_runtime::registry::{ActivityRegistry, OrchestrationRegistry, OrchestrationRegistryBuilder};
 use outlast_runtime::{Client, ClientError, OnMisfit, OrchestrationStatus, Runtime, RuntimeOptions};
 use std::sync::Arc;
@@ -69,6 +70,44 @@ fn fitting() -> OrchestrationRegistryBuilder {
 async fn pass() {
     for _ in 0..1_000 {
         tokio::time::advance(LONG / 1_000).await;
+    }
+}
+
+/// A store that fails the first call of each method that a runtime needs to release parked instances.
+struct FailsFirst {
+    store: Arc<MemoryProvider>,
+    lists: AtomicUsize,
+    releases: AtomicUsize,
+}
+
+fn fail_first(calls: &AtomicUsize, call: &'static str) -> Result<(), ProviderError> {
+    match calls.fetch_add(1, Ordering::SeqCst) {
+        0 => Err(ProviderError::retryable(call, "the connection is lost")),
+        _ => Ok(()),
+    }
+}
+
+#[async_trait]
+impl Provider for FailsFirst {
+    forward_provider!(Provider, |this| this.store, except(as_management_capability));
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl ProviderAdmin for FailsFirst {
+    forward_provider!(ProviderAdmin, |this| this.store, except(list_held, release_instance));
+
+    async fn list_held(&self, after: Option<&str>, limit: usize) -> Result<Vec<HeldInstance>, ProviderError> {
+        fail_first(&self.lists, "list_held")?;
+        self.store.list_held(after, limit).await
+    }
+
+    async fn release_instance(&self, instance: &str) -> Result<ReleaseOutcome, ProviderError> {
+        fail_first(&self.releases, "release_instance")?;
+        self.store.release_instance(instance).await
     }
 }
 
@@ -278,6 +317,24 @@ async fn instance_with_panicking_code_fails_by_default() {
     };
     assert_eq!((kind, message.as_str()), (AppErrorKind::Panicked, "s3cret"));
     runtime.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn parked_instance_heals_although_the_store_fails_at_the_start_of_the_next_build() {
+    let store = Arc::new(MemoryProvider::new());
+    let client = Client::new(store.clone());
+    let panicking = OrchestrationRegistry::builder().register("Waits", panics);
+    let broken = start(&store, panicking, options("1")).await;
+    client.start_orchestration("i", "Waits", "").await.unwrap();
+    events(&client, "i", 2).await;
+    client.raise_event("i", "first", "1").await.unwrap();
+    held(&client, "i").await;
+    broken.shutdown(None).await;
+    let failing = Arc::new(FailsFirst { store, lists: AtomicUsize::new(0), releases: AtomicUsize::new(0) });
+    let activities = ActivityRegistry::default();
+    let healed = Runtime::start_with_options(failing, activities, fitting().build(), options("2")).await;
+    events(&client, "i", 4).await;
+    healed.shutdown(None).await;
 }
 
 #[tokio::test(start_paused = true)]
