@@ -39,7 +39,11 @@ pub(crate) const BENCHES: &[(&str, Needs, &str)] = &[
         ServerIfPossible,
         "gauges, totals and lists of instances in stores with many finished instances",
     ),
-    ("held", ServerIfPossible, "orchestrations per second and idle CPU time beside many held instances"),
+    (
+        "held",
+        ServerIfPossible,
+        "orchestrations per second and idle CPU time beside many held instances, against targets",
+    ),
     (
         "api",
         ServerIfPossible,

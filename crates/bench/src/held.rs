@@ -1,9 +1,10 @@
 //! `cargo xtask bench held`: orchestrations per second and idle CPU time with held instances, each with one waiting message, and
-//! without.
+//! without; against targets.
 
 use crate::cases::folder;
 use crate::hello::{registries, start};
 use crate::measure::{self, percentile, usage};
+use crate::verdict::{self, Verdict};
 use duroxide::client::Client;
 use duroxide::providers::postgres::PostgresProvider;
 use duroxide::providers::sqlite::SqliteProvider;
@@ -20,10 +21,23 @@ const ROUNDS: usize = 5;
 const AT_ONCE: usize = 64;
 /// Calls of the preparation that run at the same time.
 const CALLS: usize = 256;
-const IDLE: Duration = Duration::from_secs(5);
+/// Long enough that a few milliseconds of a background task stay below the target.
+const IDLE: Duration = Duration::from_secs(20);
 const LONG: Duration = Duration::from_secs(600);
+/// With held instances, the rate is at least this share of the rate without.
+const LEAST_RATE: f64 = 0.95;
+/// With held instances, an idle runtime uses at most this much more of a core, in percent.
+const MOST_MORE_IDLE: f64 = 0.1;
 
-pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String> {
+/// The figures of a runtime on a store.
+struct Figures {
+    /// Orchestrations per second, the median of some rounds.
+    rate: f64,
+    /// The share of a core that the idle runtime uses, in percent.
+    idle: f64,
+}
+
+pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<bool, String> {
     let (mut held, mut cycles) = (100_000_usize, 2_000_usize);
     while let Some(arg) = args.next() {
         let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
@@ -38,40 +52,61 @@ pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String>
         let folder = folder();
         let url = format!("sqlite:{}", folder.path().join("store.db").display());
         let store = SqliteProvider::new(&url, None).await.map_err(|error| error.to_string())?;
-        measure_store("SQLite", Arc::new(store), held, cycles).await?;
+        let mut met = measure_store("SQLite", Arc::new(store), held, cycles).await?;
         match measure::server::url() {
             Ok(url) => {
                 let store = PostgresProvider::new_with_schema(&url, Some("outlast")).await;
                 let store = store.map_err(|error| error.to_string())?;
-                measure_store("PostgreSQL", Arc::new(store), held, cycles).await?;
+                met &= measure_store("PostgreSQL", Arc::new(store), held, cycles).await?;
             }
             Err(reason) => println!("PostgreSQL was not measured: {reason}"),
         }
-        Ok(())
+        Ok(met)
     })
 }
 
+/// Whether the targets are met.
 async fn measure_store(
     name: &str,
     store: Arc<dyn Provider>,
     held: usize,
     cycles: usize,
-) -> Result<(), String> {
-    let (before, idle_before) = rounds(&store, "before", cycles).await;
+) -> Result<bool, String> {
+    let before = rounds(&store, "before", cycles).await;
     let since = Instant::now();
     hold_instances(&store, held).await?;
-    let prepared = since.elapsed().as_secs();
-    let (after, idle_after) = rounds(&store, "after", cycles).await;
-    println!(
-        "{name}: hello/s {before:.0} with 0 held instances, {after:.0} with {held} ({:.1} %); idle CPU {idle_before:.2} % \
-         of a core, then {idle_after:.2} %; the instances were held in {prepared} s",
-        after / before * 100.0
-    );
-    Ok(())
+    println!("{name}: {held} instances were held in {} s", since.elapsed().as_secs());
+    let after = rounds(&store, "after", cycles).await;
+    Ok(verdict::print(&verdicts(name, held, &before, &after)))
 }
 
-/// Orchestrations per second, the median of some rounds, and the share of a core that an idle runtime uses.
-async fn rounds(store: &Arc<dyn Provider>, prefix: &str, cycles: usize) -> (f64, f64) {
+fn verdicts(name: &str, held: usize, before: &Figures, after: &Figures) -> [Verdict; 2] {
+    let share = after.rate / before.rate;
+    let more = after.idle - before.idle;
+    [
+        Verdict {
+            holds: share >= LEAST_RATE,
+            text: format!(
+                "{name}: hello/s {:.0} with 0 held instances, {:.0} with {held} ({:.1} %; at least {:.0} %)",
+                before.rate,
+                after.rate,
+                share * 100.0,
+                LEAST_RATE * 100.0
+            ),
+        },
+        Verdict {
+            holds: more <= MOST_MORE_IDLE,
+            text: format!(
+                "{name}: idle CPU {:.2} % of a core with 0 held instances, {:.2} % with {held} ({more:+.2} %; at most \
+                 {MOST_MORE_IDLE:+} %)",
+                before.idle, after.idle
+            ),
+        },
+    ]
+}
+
+/// Runs rounds of orchestrations, and idles.
+async fn rounds(store: &Arc<dyn Provider>, prefix: &str, cycles: usize) -> Figures {
     let (activities, orchestrations) = registries();
     let options =
         RuntimeOptions { orchestration_concurrency: 16, worker_concurrency: 16, ..RuntimeOptions::default() };
@@ -95,7 +130,7 @@ async fn rounds(store: &Arc<dyn Provider>, prefix: &str, cycles: usize) -> (f64,
     tokio::time::sleep(IDLE).await;
     let idle = (usage::used() - used).as_secs_f64() / since.elapsed().as_secs_f64() * 100.0;
     runtime.shutdown(None).await;
-    (percentile(&rates, 50), idle)
+    Figures { rate: percentile(&rates, 50), idle }
 }
 
 /// Creates instances, holds them, and sends each a message.
@@ -144,4 +179,19 @@ async fn begin(store: &dyn Provider) {
         ..TurnCommit::default()
     };
     store.commit_turn(&turn.lock_token, commit).await.unwrap();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lower_rate_and_more_idle_time_are_missed() {
+        let before = Figures { rate: 1_000.0, idle: 0.25 };
+        let of =
+            |rate, idle| verdicts("a store", 10, &before, &Figures { rate, idle }).map(|found| found.holds);
+        assert_eq!(of(950.0, 0.34), [true, true]);
+        assert_eq!(of(949.0, 0.0), [false, true]);
+        assert_eq!(of(1_100.0, 0.36), [true, false]);
+    }
 }

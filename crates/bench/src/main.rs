@@ -28,6 +28,7 @@ mod shared;
 mod side;
 mod sizes;
 mod soak;
+mod verdict;
 
 use std::process::ExitCode;
 
@@ -66,9 +67,9 @@ and starts the server.
 
 outlast-bench held [--held N] [--cycles N]
 
-Prints orchestrations per second and idle CPU time of SQLite and PostgreSQL without held instances, and
-with N of them (default: 100,000), each with one waiting message. `cargo xtask bench held` starts the
-server.
+Measures orchestrations per second and idle CPU time of SQLite and PostgreSQL without held instances, and
+with N of them (default: 100,000), each with one waiting message. Fails if the rate with held instances is
+below 95 %, or idle CPU time grows by more than 0.1 % of a core. `cargo xtask bench held` starts the server.
 
 outlast-bench check OUTLAST ORDERS [--instances N]
 
@@ -149,7 +150,7 @@ fn main() -> ExitCode {
         Some("api") => verdict(api::main(args)),
         Some("api-load") => exit_code(api::generate(args)),
         Some("lists") => exit_code(lists::main(args)),
-        Some("held") => exit_code(held::main(args)),
+        Some("held") => verdict(held::main(args)),
         Some("check") => verdict(check::main(args)),
         Some("soak") => verdict(soak::main(args)),
         Some("footprint") => verdict(footprint::main(args)),

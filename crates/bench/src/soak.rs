@@ -6,8 +6,9 @@ mod sample;
 mod store;
 
 use crate::measure;
+use crate::verdict::{self, Verdict};
 use load::Load;
-use sample::{Sample, Verdict};
+use sample::Sample;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::Store;
@@ -58,14 +59,12 @@ async fn run(plan: Plan) -> Result<bool, String> {
     let half = load::run(&store, "half", Load::PerSecond(rate), plan.time).await?;
     store.close().await;
     let verdicts = verdicts(&full, &half);
-    for Verdict { text, holds } in &verdicts {
-        println!("{} {text}", if *holds { "holds: " } else { "MISSED:" });
-    }
+    let all_hold = verdict::print(&verdicts);
     let loads = [("Full load", full.as_slice()), ("Half load", half.as_slice())];
     let page = plot::page(&plan.store, &loads, &verdicts);
     std::fs::write(&plan.report, page).map_err(|error| format!("{}: {error}", plan.report.display()))?;
     println!("the plots are in {}", plan.report.display());
-    Ok(verdicts.iter().all(|verdict| verdict.holds))
+    Ok(all_hold)
 }
 
 fn verdicts(full: &[Sample], half: &[Sample]) -> Vec<Verdict> {

@@ -8,7 +8,7 @@ pub enum HoldKind {
     Paused,
     /// An operator paused the orchestration of the instance.
     OrchestrationPaused,
-    /// A runtime parked the instance, because its code does not fit the history or is not registered.
+    /// A runtime parked the instance, because its code does not fit the history, panics or is not registered.
     Parked,
 }
 

@@ -47,6 +47,8 @@ pub enum Fault {
     Takeover,
     /// A node runs an older build, which lacks some versions of the orchestrations.
     OldBuild,
+    /// A node runs a build whose code does not fit an instance, and parks the instance.
+    BrokenBuild,
 }
 
 /// Calls that a world rarely makes.
@@ -98,6 +100,7 @@ impl Fault {
         Self::StoreClockJump,
         Self::Takeover,
         Self::OldBuild,
+        Self::BrokenBuild,
     ];
 
     /// The fault of this name, with dashes for spaces.
@@ -130,6 +133,7 @@ impl Fault {
             Self::StoreClockJump => "store clock jump",
             Self::Takeover => "takeover",
             Self::OldBuild => "old build",
+            Self::BrokenBuild => "broken build",
         }
     }
 

@@ -8,7 +8,7 @@ use crate::program;
 use crate::shared::Shared;
 use crate::store::FaultyStore;
 use outlast_provider::Clock;
-use outlast_runtime::Runtime;
+use outlast_runtime::{OnMisfit, Runtime};
 use outlast_testing::poll_gate::PollGate;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,26 +54,34 @@ impl Process {
         if let Some(probe) = &shared.plan.probe {
             probe.life_begins(self.node, life, &gate);
         }
-        // Old builds end when the world is healed. Until then an old node may fetch a turn whose version it does not
-        // have.
+        // Old and broken builds end when the world is healed. Until then an old node may fetch a turn whose version it does
+        // not have.
         let is_old = shared.plan.old_builds && self.node > 0 && shared.has_faults();
         if is_old {
             shared.tally().happened(Fault::OldBuild);
         }
+        let is_broken = shared.plan.is_broken(self.node, life) && shared.has_faults();
         let mut options = shared.plan.options(self.node, life, Arc::clone(&self.clock) as Arc<dyn Clock>);
+        if !shared.plan.misfits.is_empty() {
+            options.on_misfit = OnMisfit::Park;
+            options.build_id = if is_broken { "broken" } else { "whole" }.to_string();
+        }
         options.pulse = Some(Arc::<PollGate>::clone(&gate) as _);
         let store = FaultyStore::for_node(shared, self.node, store, is_old);
         let runtime = Runtime::start_with_options(
             Arc::<FaultyStore>::clone(&store),
             program::activities(shared),
-            program::orchestrations(is_old),
+            match is_broken {
+                true => program::broken_orchestrations(&shared.plan.misfits),
+                false => program::orchestrations(is_old),
+            },
             options,
         )
         .await;
-        shared.note(&self.name, "up");
+        shared.note(&self.name, if is_broken { "up with a broken build" } else { "up" });
         let process = Life::new(store);
         shared.lives.begin(self.node, &process);
-        match self.end_of_life(&gate, is_old).await {
+        match self.end_of_life(&gate, is_old || is_broken).await {
             LifeEnd::Crash => self.crash(&process, runtime).await,
             LifeEnd::Shutdown(grace_ms) => self.shut_down(&gate, &process, runtime, grace_ms).await,
         }
@@ -111,7 +119,7 @@ impl Process {
         }
     }
 
-    async fn end_of_life(&self, gate: &PollGate, is_old: bool) -> LifeEnd {
+    async fn end_of_life(&self, gate: &PollGate, ends_with_faults: bool) -> LifeEnd {
         let shared = &self.shared;
         let mut crash = self.next_time_of(Fault::Crash);
         let mut shutdown = self.next_time_of(Fault::Shutdown);
@@ -119,7 +127,7 @@ impl Process {
         let mut jump_clock = self.next_time_of(Fault::ClockJump);
         loop {
             let is_healed = !shared.has_faults();
-            if is_healed && is_old {
+            if is_healed && ends_with_faults {
                 return LifeEnd::Shutdown(1_000);
             }
             tokio::select! {

@@ -8,7 +8,7 @@ use outlast_provider::{Clock, TagFilter};
 use outlast_runtime::{RuntimeOptions, UnregisteredBackoffConfig};
 use outlast_testkit::entropy::SeededEntropy;
 use outlast_testkit::rng::Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,6 +64,8 @@ pub(crate) struct Plan {
     pub(crate) skewed: bool,
     /// Whether all nodes but the first run an older build.
     pub(crate) old_builds: bool,
+    /// The roots that broken builds do not fit, and park. Lives of nodes in a world without them are of no broken build.
+    pub(crate) misfits: BTreeSet<String>,
     /// Whether the leases of a crashed node end at once.
     pub(crate) takes_over: bool,
     /// How long faults happen.
@@ -148,6 +150,7 @@ impl Plan {
             loses_wake_ups: rng.per_mille(300),
             skewed: rng.per_mille(400),
             old_builds: rng.per_mille(200),
+            misfits: BTreeSet::new(),
             // A stream of its own leaves the other draws as they were.
             takes_over: Rng::stream(seed, "takeover").per_mille(250),
             safety_ms,
@@ -180,12 +183,31 @@ impl Plan {
         if operator.per_mille(100) {
             plan.pause = Some((operator.below(safety_ms), operator.below(8_000)));
         }
+        let mut broken = Rng::stream(seed, "broken builds");
+        if broken.per_mille(150) && !plan.old_builds {
+            plan.misfits = plan.parkable();
+        }
         if has_local_clients {
             for root in plan.roots.iter_mut().filter(|_| local.per_mille(500)) {
                 root.start_twice();
             }
         }
         plan
+    }
+
+    /// The roots that a build may park. A request to cancel a parked instance lets it fail if its code does not fit, and a broken build
+    /// does not notice that it does not fit a copied history without decisions.
+    fn parkable(&self) -> BTreeSet<String> {
+        let is_cancelled = |root: &&Root| root.actions.iter().any(|(_, action)| *action == Action::Cancel);
+        let kept = self.roots.iter().filter(|root| !is_cancelled(root));
+        let kept = kept.filter(|root| self.source_of(&root.instance).is_none());
+        kept.map(|root| root.instance.clone()).collect()
+    }
+
+    /// Whether a life of a node is of a broken build.
+    pub(crate) fn is_broken(&self, node: usize, life: u64) -> bool {
+        let label = format!("broken node {node} life {life}");
+        !self.misfits.is_empty() && Rng::stream(self.seed, &label).per_mille(500)
     }
 
     /// This plan without the faults and roots of `cut`.
@@ -197,6 +219,9 @@ impl Plan {
         }
         self.loses_wake_ups &= !cut.faults.contains(&Fault::LostWakeUp);
         self.old_builds &= !cut.faults.contains(&Fault::OldBuild);
+        if cut.faults.contains(&Fault::BrokenBuild) {
+            self.misfits.clear();
+        }
         self.takes_over &= !cut.faults.contains(&Fault::Takeover);
         self.roots.retain(|root| !cut.roots.contains(&root.instance));
         self
@@ -209,6 +234,7 @@ impl Plan {
         all.extend((self.statement_faults > 0).then_some(Fault::Statement));
         all.extend(self.loses_wake_ups.then_some(Fault::LostWakeUp));
         all.extend(self.old_builds.then_some(Fault::OldBuild));
+        all.extend((!self.misfits.is_empty()).then_some(Fault::BrokenBuild));
         all.extend(self.takes_over.then_some(Fault::Takeover));
         all
     }

@@ -277,6 +277,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn instances_that_broken_builds_park_end_as_planned() {
+        let mut parked = 0;
+        for seed in (0..).filter(|seed| !Plan::of(*seed).misfits.is_empty()).take(8) {
+            let outcome = run(seed, &Settings::default());
+            assert!(outcome.failures.is_empty(), "seed {seed}: {:?}", outcome.failures);
+            parked += outcome.tally.by_fault().get(&Fault::BrokenBuild);
+        }
+        assert!(parked > 0, "no broken build parked an instance");
+    }
+
+    #[test]
     fn ended_worlds_are_dropped_with_their_files() {
         let mut on_files = 0;
         for seed in 0..12 {

@@ -4,7 +4,7 @@ use crate::cold::Build;
 use crate::recorded::{self, Divergence, keys_after};
 use crate::snapshot::in_package;
 use outlast_model::Event;
-use outlast_provider::Provider;
+use outlast_provider::{KvEntry, Provider, ProviderAdmin, ProviderError};
 use outlast_runtime::check::Recorded;
 use outlast_runtime::lens::counted;
 use outlast_runtime::{Module, RuntimeOptions};
@@ -99,24 +99,10 @@ impl ReplayCheck {
             }
         };
         for instance in instances {
-            let mut executions = BTreeMap::new();
-            let ids = admin.list_executions(&instance).await.unwrap_or_default();
-            for id in &ids {
-                match store.read_with_execution(&instance, *id).await {
-                    Ok(history) => drop(executions.insert(*id, history)),
-                    Err(error) => report.unreadable.push(format!("instance '{instance}': {error}")),
-                }
+            match stored(store, admin, &instance).await {
+                Ok((executions, kv)) => report.check_executions(&build, "store", &instance, &executions, kv),
+                Err(error) => report.unreadable.push(format!("instance '{instance}': {error}")),
             }
-            // Without the first execution, only the store knows the keys of the last one.
-            let mut kv = HashMap::new();
-            if ids.first().is_some_and(|first| *first > 1) {
-                executions = executions.split_off(ids.last().unwrap_or(&1));
-                if let Some(last) = ids.last() {
-                    let loaded = store.load_turn(&instance, *last).await;
-                    kv = loaded.map(|loaded| loaded.kv_snapshot).unwrap_or_default();
-                }
-            }
-            report.check_executions(&build, "store", &instance, &executions, kv);
         }
         report
     }
@@ -170,7 +156,7 @@ impl ReplayReport {
         source: &str,
         instance: &str,
         executions: &BTreeMap<u64, Vec<Event>>,
-        mut kv: HashMap<String, outlast_provider::KvEntry>,
+        mut kv: HashMap<String, KvEntry>,
     ) {
         for (execution_id, history) in executions {
             let execution = Recorded { instance, execution_id: *execution_id, history, kv: kv.clone() };
@@ -205,6 +191,30 @@ impl fmt::Display for ReplayReport {
             _ => Ok(()),
         }
     }
+}
+
+/// The executions of an instance of a store, and the keys at the start of the first of them. If the first executions were deleted,
+/// only the last execution is returned, because the store has the keys of no other one.
+async fn stored(
+    store: &dyn Provider,
+    admin: &dyn ProviderAdmin,
+    instance: &str,
+) -> Result<(BTreeMap<u64, Vec<Event>>, HashMap<String, KvEntry>), ProviderError> {
+    let ids = admin.list_executions(instance).await?;
+    let mut executions = BTreeMap::new();
+    for id in &ids {
+        executions.insert(*id, store.read_with_execution(instance, *id).await?);
+    }
+    let mut kv = HashMap::new();
+    if let (Some(2..), Some(last)) = (ids.first(), ids.last()) {
+        executions = executions.split_off(last);
+        let loaded = store.load_turn(instance, *last).await?;
+        if let Some(error) = loaded.history_error {
+            return Err(ProviderError::permanent("load_turn", error));
+        }
+        kv = loaded.kv_snapshot;
+    }
+    Ok((executions, kv))
 }
 
 /// The events of a file: an array of events, or an object with the field `events`.

@@ -1,6 +1,7 @@
 //! The report: one plot for each figure over time, in one page without scripts.
 
-use super::sample::{Sample, Verdict};
+use super::sample::Sample;
+use crate::verdict::Verdict;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 720.0;

@@ -23,12 +23,6 @@ pub(super) struct Sample {
     pub(super) vacuums: f64,
 }
 
-/// A figure beside its target.
-pub(super) struct Verdict {
-    pub(super) text: String,
-    pub(super) holds: bool,
-}
-
 impl Sample {
     /// With the times of the orchestrations that ended within `elapsed`.
     pub(super) fn of(second: usize, elapsed: Duration, times: &[Duration]) -> Self {

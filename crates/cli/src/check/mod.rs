@@ -14,7 +14,7 @@ use outlast::providers::{InstanceQuery, Provider};
 use outlast::runtime::check::Verdict;
 use program::Program;
 use questions::Targets;
-use report::Report;
+use report::{Progress, Report};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -54,6 +54,9 @@ pub(crate) struct CheckArgs {
     /// How long the program may take until it answers: 90s, 15m
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     patience: Duration,
+    /// The number of instances between two lines of progress on standard error
+    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
+    progress_every: u32,
     /// Output format: a table, one JSON document, or one JSON object per line
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
@@ -65,6 +68,11 @@ pub(crate) struct CheckArgs {
 pub(crate) async fn run(args: CheckArgs) -> Result<(), Failure> {
     let place = args.store.place()?;
     let store = store::open_provider(&place, Intent::Read).await?;
+    // The gauges of a store count all running instances.
+    let total = match (&args.name, &args.prefix) {
+        (None, None) => running(&store).await,
+        _ => None,
+    };
     let query = InstanceQuery {
         status: Some("Running".to_string()),
         orchestration_name: args.name,
@@ -73,8 +81,8 @@ pub(crate) async fn run(args: CheckArgs) -> Result<(), Failure> {
         ..InstanceQuery::default()
     };
     let program = Program::start(&args.bin, &args.args, args.patience).await?;
-    let shows_progress = args.output == Format::Table;
-    let report = Mutex::new(Report::new(place.to_string(), args.bin.display().to_string(), shows_progress));
+    let progress = Progress { step: args.progress_every as usize, total };
+    let report = Mutex::new(Report::new(place.to_string(), args.bin.display().to_string(), progress));
     ask(&store, program, Targets::Running(query), &report, |report, verdict| report.add(verdict)).await?;
     if let Some(old) = &args.old {
         let wanted = lock(&report).unexplained();
@@ -92,6 +100,12 @@ pub(crate) async fn run(args: CheckArgs) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(Failure::breaks_instances()),
     }
+}
+
+/// The number of running instances. The check works without it, so an error of the store is none of the check.
+async fn running(store: &Arc<dyn Provider>) -> Option<u64> {
+    let gauges = store.as_management_capability()?.get_gauges().await;
+    gauges.ok().map(|gauges| gauges.running_instances)
 }
 
 /// Whether the store has no instance at all.

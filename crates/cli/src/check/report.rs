@@ -9,8 +9,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
-/// The number of instances between two lines of progress.
-const STEP: usize = 5_000;
 /// The number of instances that the table names for each difference.
 const NAMED: usize = 5;
 
@@ -29,7 +27,7 @@ pub(super) struct Report {
     instances: Vec<Broken>,
     patches: BTreeMap<String, Answers>,
     #[serde(skip)]
-    shows_progress: bool,
+    progress: Progress,
     /// Whether the store has no instance at all.
     #[serde(skip)]
     is_store_empty: bool,
@@ -53,8 +51,35 @@ struct Answers {
     older: usize,
 }
 
+/// The progress of a check, as lines on standard error.
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// The number of instances between two lines.
+    pub(super) step: usize,
+    /// The number of running instances when the check began, if it is known and all of them are checked.
+    pub(super) total: Option<u64>,
+}
+
+impl Progress {
+    /// The line after this number of instances, if one is due.
+    fn line(&self, checked: usize, broken: usize) -> Option<String> {
+        if !checked.is_multiple_of(self.step) {
+            return None;
+        }
+        let checked_of = match self.total {
+            // Instances that start while the check runs are not in the total.
+            Some(total) if total >= checked as u64 => {
+                let percent = checked as u64 * 100 / total;
+                format!("{checked} of {} ({percent} %)", counted(total, "running instance"))
+            }
+            _ => counted(checked, "running instance"),
+        };
+        Some(format!("checked {checked_of}, not safe: {broken}"))
+    }
+}
+
 impl Report {
-    pub(super) fn new(store: String, program: String, shows_progress: bool) -> Self {
+    pub(super) fn new(store: String, program: String, progress: Progress) -> Self {
         Self {
             store,
             program,
@@ -66,7 +91,7 @@ impl Report {
             undecodable: 0,
             instances: Vec::new(),
             patches: BTreeMap::new(),
-            shows_progress,
+            progress,
             is_store_empty: false,
         }
     }
@@ -91,14 +116,9 @@ impl Report {
             self.is_safe = false;
             self.instances.push(Broken { verdict, recorded_site: None });
         }
-        if self.shows_progress && self.checked.is_multiple_of(STEP) {
+        if let Some(line) = self.progress.line(self.checked, self.instances.len()) {
             // Without a reader of the progress the check goes on.
-            let _ = writeln!(
-                io::stderr(),
-                "checked {}, not safe: {}",
-                counted(self.checked, "instance"),
-                self.instances.len()
-            );
+            let _ = writeln!(io::stderr(), "{line}");
         }
     }
 

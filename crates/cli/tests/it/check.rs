@@ -1,15 +1,16 @@
 //! `outlast check`. The checked program is this test binary under another name: its test `the_program` answers.
 
 use crate::program::LONG;
-use crate::support::{Said, outlast, run, said};
+use crate::support::{Said, damage, outlast, run, said};
 use outlast::client::Client;
 use outlast::providers::Provider;
 use outlast::providers::sqlite::SqliteProvider;
-use outlast::runtime::check::VARIABLE;
+use outlast::runtime::check::{Greeting, PREFIX, VARIABLE};
 use outlast::runtime::registry::ActivityRegistry;
 use outlast::runtime::{Runtime, RuntimeOptions};
 use outlast::{OrchestrationContext, OrchestrationRegistry};
 use serde_json::Value;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -44,7 +45,16 @@ async fn order(ctx: OrchestrationContext, input: String, change: Change) -> Answ
     Ok(paid.await)
 }
 
+/// The order with an input of another type.
+#[outlast::orchestration(name = "Order")]
+async fn numbered(_ctx: OrchestrationContext, number: u32) -> Result<u32, String> {
+    Ok(number)
+}
+
 fn orders(version: &str) -> OrchestrationRegistry {
+    if version == "numbered" {
+        return outlast::module![numbered].build().unwrap().1;
+    }
     let builder = OrchestrationRegistry::builder();
     match version {
         "v1" => builder.register("Order", |ctx, input| order(ctx, input, Change::Absent)),
@@ -61,8 +71,16 @@ fn orders(version: &str) -> OrchestrationRegistry {
 fn the_program() {
     let Some(path) = std::env::args().next().filter(|_| std::env::var_os(VARIABLE).is_some()) else { return };
     let version = Path::new(&path).file_stem().unwrap().to_string_lossy().into_owned();
-    if version == "silent" {
-        return;
+    match version.as_str() {
+        "silent" => return,
+        "of-another-release" => {
+            let greeting = Greeting { protocol: "99".to_string(), orchestrations: Vec::new() };
+            let greeting = serde_json::to_string(&greeting).unwrap();
+            // The test harness has printed a part of a line.
+            writeln!(std::io::stdout(), "\n{PREFIX}{greeting}").unwrap();
+            return;
+        }
+        _ => {}
     }
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     tokio.block_on(async {
@@ -95,6 +113,9 @@ fn program(version: &str) -> PathBuf {
     path
 }
 
+/// The arguments with which this test binary is the checked program.
+const THE_PROGRAM: [&str; 3] = ["--exact", "check::the_program", "--nocapture"];
+
 /// Checks a store with a version.
 fn check(store: &str, version: &str, more: &[&str]) -> Said {
     said(command(version, &[&["--store", store], more].concat()).output().unwrap())
@@ -105,7 +126,8 @@ pub(crate) fn command(version: &str, more: &[&str]) -> Command {
     let program = program(version);
     let mut args = vec!["check", "--bin", program.to_str().unwrap()];
     args.extend(more);
-    args.extend(["--", "--exact", "check::the_program", "--nocapture"]);
+    args.push("--");
+    args.extend(THE_PROGRAM);
     outlast(args)
 }
 
@@ -204,6 +226,58 @@ async fn missing_versions_and_panics_are_reported() {
     assert_eq!(said.code, Some(3), "{said:?}");
     let json: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(json["instances"][0]["now"], "the code panics");
+}
+
+#[tokio::test]
+async fn histories_and_inputs_that_do_not_decode_are_reported_without_their_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path()).await;
+    let out = breaks(check(&store, "numbered", &[]));
+    assert!(out.contains("0 safe, 0 diverge, 0 unregistered, 4 undecodable"), "{out}");
+    assert!(out.contains("now: the input does not decode as the type of the code"), "{out}");
+    let torn = "UPDATE history SET event_data = '{\"s3cret\"' WHERE instance_id = 'late-1' AND event_id = 2";
+    damage(Path::new(&store), torn);
+    let out = breaks(check(&store, "v1", &[]));
+    assert!(out.contains("3 safe, 0 diverge, 0 unregistered, 1 undecodable"), "{out}");
+    assert!(out.contains("undecodable: 1 instance of Order 1.0.0"), "{out}");
+    assert!(out.contains("`outlast instance why` says more\n  instances: late-1\n"), "{out}");
+    let json: Value = serde_json::from_str(&breaks(check(&store, "v1", &["-o", "json"]))).unwrap();
+    assert_eq!((&json["undecodable"], &json["safe"]), (&Value::from(1), &Value::from(3)));
+    assert_eq!(json["instances"][0]["finding"], "undecodable");
+}
+
+#[tokio::test]
+async fn progress_is_on_standard_error_with_every_format_and_has_the_total_if_all_are_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path()).await;
+    for format in ["table", "json", "jsonl"] {
+        let said = check(&store, "unpatched", &["--progress-every", "2", "-o", format]);
+        assert_eq!(said.code, Some(3), "{said:?}");
+        let lines: Vec<&str> = said.err.lines().collect();
+        let [half, all] = lines[..] else { panic!("{said:?}") };
+        assert!(half.starts_with("checked 2 of 4 running instances (50 %), not safe: "), "{half}");
+        assert_eq!(all, "checked 4 of 4 running instances (100 %), not safe: 3");
+        assert!(!said.out.contains("50 %"), "{}", said.out);
+    }
+    let said = check(&store, "v1", &["--progress-every", "2", "--prefix", "late"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), "checked 2 running instances, not safe: 0\n"));
+}
+
+#[tokio::test]
+async fn a_program_and_a_command_of_different_releases_refuse_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path()).await;
+    let error = check(&store, "of-another-release", &[]).failed();
+    assert!(error.contains("speaks version 99 of the protocol, and this command 1"), "{error}");
+    assert!(error.contains("use the command of the same release"), "{error}");
+    for version in ["v1", "patched"] {
+        let mut program = Command::new(program(version));
+        let error = said(program.args(THE_PROGRAM).env(VARIABLE, "99").output().unwrap()).failed();
+        assert!(
+            error.contains("OUTLAST_CHECK asks for protocol \"99\", and this program speaks 1"),
+            "{error}"
+        );
+    }
 }
 
 #[tokio::test]

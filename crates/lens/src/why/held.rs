@@ -21,9 +21,7 @@ pub(super) fn diagnose(evidence: &Evidence<'_>, held: &HeldInstance) -> Finding 
     };
     let actor = quoted(&hold.actor);
     let kind = match hold.kind {
-        HoldKind::Parked => {
-            format!("was parked by {actor} at {at} UTC, because its code does not fit its history")
-        }
+        HoldKind::Parked => format!("was parked by {actor} at {at} UTC instead of failing"),
         HoldKind::OrchestrationPaused => {
             format!("is held since {at} UTC, because {actor} paused its orchestration")
         }

@@ -653,7 +653,7 @@ fn held_instances() {
         (
             held(HoldKind::Parked, "changed"),
             "message ExternalRaised go\nmessage ExternalRaised on",
-            "was parked by 'ann' at 1970-01-01 00:01:00.000 UTC, because its code does not fit its history ('changed'), \
+            "was parked by 'ann' at 1970-01-01 00:01:00.000 UTC instead of failing ('changed'), \
              and 2 messages wait: `outlast instance resume i`",
         ),
     ] {

@@ -12,6 +12,7 @@ mod messages;
 mod needs_postgres;
 mod observability;
 mod pages;
+mod parking;
 mod pausing;
 mod processes;
 mod readme;

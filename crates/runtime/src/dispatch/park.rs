@@ -1,16 +1,16 @@
-//! Parking: an instance whose code does not fit is held instead of failed.
+//! Parking: an instance whose code does not fit its history or panics is held instead of failed.
 
 use super::lease::Lease;
 use super::turn::TurnDecision;
 use crate::core::Core;
 use crate::options::OnMisfit;
 use outlast_engine::{Ending, Report};
-use outlast_model::{AuditEntry, ConfigErrorKind, ErrorDetails, Hold, HoldKind};
-use outlast_provider::HoldOutcome;
+use outlast_model::{AppErrorKind, AuditEntry, ConfigErrorKind, ErrorDetails, Hold, HoldKind};
+use outlast_provider::{HoldOutcome, ProviderError, ReleaseOutcome};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The delay of a turn whose instance could not be parked because of the store.
+/// The delay after an error of the store, of a turn whose instance could not be parked and of the next try to release instances.
 const PARK_AGAIN: Duration = Duration::from_secs(1);
 /// Parked instances that are released at a time.
 const PAGE: usize = 500;
@@ -19,16 +19,32 @@ const PARK: &str = "instance.park";
 /// The action of an instance that a runtime releases.
 const RELEASE: &str = "instance.unpark";
 
-/// The reason why the turn does not fit the history, if it failed so.
+/// The reason of a hold after a panic. The message of the panic may quote a payload, and the panic hook has printed it.
+const PANICKED: &str =
+    "the code of the orchestration panicked: the error output of the runtime's process has the message";
+
+/// The reason why the code of a turn does not fit the history, if the turn failed so.
 pub(super) fn misfit(report: &Report) -> Option<String> {
     match &report.ended {
-        Some(Ending::Failed(ErrorDetails::Configuration {
-            kind: ConfigErrorKind::Nondeterminism,
-            message,
-            ..
-        })) => Some(message.clone().unwrap_or_default()),
+        Some(Ending::Failed(details)) => reason(details),
         _ => None,
     }
+}
+
+/// The reason of a hold for a failure that another build may not have.
+pub(super) fn reason(details: &ErrorDetails) -> Option<String> {
+    match details {
+        ErrorDetails::Configuration { kind: ConfigErrorKind::Nondeterminism, message, .. } => {
+            Some(message.clone().unwrap_or_default())
+        }
+        ErrorDetails::Application { kind: AppErrorKind::Panicked, .. } => Some(PANICKED.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether the instance of this turn is parked, so that the turn must not be committed.
+pub(super) fn parks(core: &Core, report: &Report) -> bool {
+    core.options.on_misfit == OnMisfit::Park && misfit(report).is_some()
 }
 
 /// The same decision, or to park the instance if the runtime parks instances that do not fit.
@@ -45,7 +61,7 @@ pub(super) async fn park(core: &Core, instance: &str, lease: Lease, reason: Stri
     match core.store.hold_turn(lease.token(), &hold).await {
         Ok(HoldOutcome::Held) => {
             lease.settle();
-            tracing::warn!(target: "duroxide::runtime", instance_id = %instance, "the instance is parked: its code does not fit, see `outlast instance why`");
+            tracing::warn!(target: "duroxide::runtime", instance_id = %instance, "the instance is parked instead of failing, see `outlast instance why`");
             audit(core, PARK, instance, &hold.reason).await;
             None
         }
@@ -80,21 +96,31 @@ async fn audit(core: &Core, action: &str, instance: &str, reason: &str) {
     let _ = admin.append_audit(&entry).await;
 }
 
-/// Releases the instances that runtimes of other builds have parked: this build may fit them.
+/// Releases the instances that runtimes of other builds have parked: this build may fit them. Repeats calls that the store may answer
+/// later, because the next release comes only with the next start of a runtime.
 pub(crate) async fn release_parked(core: Arc<Core>) {
-    let Some(admin) = core.store.as_management_capability() else { return };
-    let (own, mut after) = (actor(&core), None::<String>);
+    while release_all(&core).await.is_err_and(|error| error.is_retryable()) {
+        tokio::time::sleep(PARK_AGAIN).await;
+    }
+}
+
+async fn release_all(core: &Core) -> Result<(), ProviderError> {
+    let Some(admin) = core.store.as_management_capability() else { return Ok(()) };
+    let (own, mut after) = (actor(core), None::<String>);
     let is_other = |by: &str| core.options.build_id.is_empty() || by != own;
-    while let Ok(page) = admin.list_held(after.as_deref(), PAGE).await {
-        let Some(last) = page.last() else { return };
+    loop {
+        let page = admin.list_held(after.as_deref(), PAGE).await?;
+        let Some(last) = page.last() else { return Ok(()) };
         after = Some(last.instance_id.clone());
-        for held in page.iter().filter(|held| held.hold.kind == HoldKind::Parked) {
-            // An instance that is not released stays parked and visible.
-            if is_other(&held.hold.actor)
-                && admin.release_instance(&held.instance_id).await
-                    == Ok(outlast_provider::ReleaseOutcome::Released)
-            {
-                audit(&core, RELEASE, &held.instance_id, "a runtime of another build started").await;
+        let parked = page.iter().filter(|held| held.hold.kind == HoldKind::Parked);
+        for held in parked.filter(|held| is_other(&held.hold.actor)) {
+            match admin.release_instance(&held.instance_id).await {
+                Ok(ReleaseOutcome::Released) => {
+                    audit(core, RELEASE, &held.instance_id, "a runtime of another build started").await;
+                }
+                Err(error) if error.is_retryable() => return Err(error),
+                // Another runtime has released it, or it stays parked and visible.
+                Ok(_) | Err(_) => {}
             }
         }
     }

@@ -7,6 +7,7 @@
 
 use super::commit::{CommitSummary, find_parents, kept, reset_refusals};
 use super::lease::{Kind, Lease};
+use super::park;
 use super::warm::{Announced, Position};
 use crate::core::Core;
 use crate::uncounted::UncountedCommit;
@@ -37,8 +38,8 @@ pub(super) struct RunAhead<'a> {
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
 /// Runs the turn that follows from the outcomes of activities. `None` if the instance is in backoff, its execution is not warm, the
-/// execution waits for other activities than these or for a child, its orchestration is paused, or as many turns run as
-/// `orchestration_concurrency` says.
+/// execution waits for other activities than these or for a child, its orchestration is paused, as many turns run as
+/// `orchestration_concurrency` says, or the turn parks the instance.
 pub(super) async fn run<'a>(
     core: &'a Core,
     lease: &Lease,
@@ -88,6 +89,10 @@ pub(super) async fn run<'a>(
     lease.set_probe(execution.probe());
     let TurnOutput { mut commit, report } = span.in_scope(|| outlast_engine::run(&mut execution, input));
     drop(permit);
+    // The outcomes are queued, and the turn that takes them parks the instance.
+    if park::parks(core, &report) {
+        return None;
+    }
     observer::note_detached(core, instance, &mut commit);
     find_parents(core, &mut commit.orchestrator_items).await.ok()?;
     let position = Position { execution_id: commit.execution_id, last_event_id: execution.last_event_id() };

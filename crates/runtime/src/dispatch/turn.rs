@@ -317,7 +317,9 @@ impl Turn {
                     let Admitted { execution_id, opening, notices, .. } = admitted;
                     let kv = BTreeMap::new();
                     let unrun = UnrunExecution { execution_id, opening, kv, history, notices };
-                    return self.fail_without_code(unrun, details, now_ms);
+                    let reason = park::reason(&details);
+                    let failed = self.fail_without_code(unrun, details, now_ms);
+                    return park::or_park(&self.core, reason, failed);
                 }
             },
         };

@@ -82,7 +82,7 @@ pub struct RuntimeOptions {
     pub codec: Codec,
     /// The policy for children that still run when their parent ends.
     pub parent_close: ParentClosePolicy,
-    /// The policy for instances whose code does not match their history, or whose orchestration no node registers.
+    /// The policy for instances whose code does not match their history or panics, or whose orchestration no node registers.
     pub on_misfit: OnMisfit,
     /// The name of this build of the program. With [`OnMisfit::Park`] a runtime releases at its start the instances that another build
     /// has parked; without a name, all parked instances.

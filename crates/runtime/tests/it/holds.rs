@@ -1,12 +1,14 @@
 //! Pause, resume and park, on the memory store.
 
+use async_trait::async_trait;
 use outlast_engine::OrchestrationContext;
 use outlast_memory::MemoryProvider;
-use outlast_model::{ErrorDetails, HoldKind};
-use outlast_provider::Provider;
+use outlast_model::{AppErrorKind, ErrorDetails, HeldInstance, HoldKind};
+use outlast_provider::{Provider, ProviderAdmin, ProviderError, ReleaseOutcome, forward_provider};
 use outlast_runtime::registry::{ActivityRegistry, OrchestrationRegistry, OrchestrationRegistryBuilder};
 use outlast_runtime::{Client, ClientError, OnMisfit, OrchestrationStatus, Runtime, RuntimeOptions};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -21,6 +23,12 @@ async fn waits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
 async fn changed(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     ctx.schedule_timer(Duration::from_secs(1)).await;
     Ok(String::new())
+}
+
+/// The same decisions as `waits` until the first event arrives.
+async fn panics(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    ctx.schedule_wait("first").await;
+    panic!("s3cret")
 }
 
 fn options(build_id: &str) -> RuntimeOptions {
@@ -41,8 +49,16 @@ async fn start(
     orchestrations: OrchestrationRegistryBuilder,
     options: RuntimeOptions,
 ) -> Arc<Runtime> {
+    start_with(store, ActivityRegistry::default(), orchestrations, options).await
+}
+
+async fn start_with(
+    store: &Arc<MemoryProvider>,
+    activities: ActivityRegistry,
+    orchestrations: OrchestrationRegistryBuilder,
+    options: RuntimeOptions,
+) -> Arc<Runtime> {
     let store = Arc::clone(store) as Arc<dyn Provider>;
-    let activities = ActivityRegistry::builder().build();
     Runtime::start_with_options(store, activities, orchestrations.build(), options).await
 }
 
@@ -54,6 +70,44 @@ fn fitting() -> OrchestrationRegistryBuilder {
 async fn pass() {
     for _ in 0..1_000 {
         tokio::time::advance(LONG / 1_000).await;
+    }
+}
+
+/// A store that fails the first call of each method that a runtime needs to release parked instances.
+struct FailsFirst {
+    store: Arc<MemoryProvider>,
+    lists: AtomicUsize,
+    releases: AtomicUsize,
+}
+
+fn fail_first(calls: &AtomicUsize, call: &'static str) -> Result<(), ProviderError> {
+    match calls.fetch_add(1, Ordering::SeqCst) {
+        0 => Err(ProviderError::retryable(call, "the connection is lost")),
+        _ => Ok(()),
+    }
+}
+
+#[async_trait]
+impl Provider for FailsFirst {
+    forward_provider!(Provider, |this| this.store, except(as_management_capability));
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl ProviderAdmin for FailsFirst {
+    forward_provider!(ProviderAdmin, |this| this.store, except(list_held, release_instance));
+
+    async fn list_held(&self, after: Option<&str>, limit: usize) -> Result<Vec<HeldInstance>, ProviderError> {
+        fail_first(&self.lists, "list_held")?;
+        self.store.list_held(after, limit).await
+    }
+
+    async fn release_instance(&self, instance: &str) -> Result<ReleaseOutcome, ProviderError> {
+        fail_first(&self.releases, "release_instance")?;
+        self.store.release_instance(instance).await
     }
 }
 
@@ -188,6 +242,98 @@ async fn instance_with_changed_code_is_parked_and_heals_with_the_next_build() {
     let audit = client.audit_page(None, 10).await.unwrap().unwrap();
     let actions: Vec<_> = audit.iter().map(|record| record.entry.action.as_str()).collect();
     assert_eq!(actions, ["instance.unpark", "instance.park"]);
+    healed.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn instance_with_panicking_code_is_parked_without_the_message_and_heals_with_the_next_build() {
+    let store = Arc::new(MemoryProvider::new());
+    let client = Client::new(store.clone());
+    let panicking = || OrchestrationRegistry::builder().register("Waits", panics);
+    let broken = start(&store, panicking(), options("1")).await;
+    client.start_orchestration("i", "Waits", "").await.unwrap();
+    events(&client, "i", 2).await;
+    client.raise_event("i", "first", "1").await.unwrap();
+    let parked = held(&client, "i").await;
+    assert_eq!((parked.hold.kind, parked.hold.actor.as_str()), (HoldKind::Parked, "build 1"));
+    assert!(parked.hold.reason.contains("the code of the orchestration panicked"), "{}", parked.hold.reason);
+    assert!(!parked.hold.reason.contains("s3cret"), "{}", parked.hold.reason);
+    assert_eq!(client.read_execution_history("i", 1).await.unwrap().len(), 2, "the history is as it was");
+    broken.shutdown(None).await;
+
+    let healed = start(&store, fitting(), options("2")).await;
+    events(&client, "i", 4).await;
+    client.raise_event("i", "second", "2").await.unwrap();
+    assert_eq!(output(&client, "i").await, "1 2");
+    healed.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn instance_that_panics_after_an_activity_is_parked_and_heals_with_the_outcome_of_the_activity() {
+    let store = Arc::new(MemoryProvider::new());
+    let client = Client::new(store.clone());
+    let runs = Arc::new(AtomicUsize::new(0));
+    let activities = || {
+        let runs = Arc::clone(&runs);
+        let say = move |_, _: String| {
+            runs.fetch_add(1, Ordering::SeqCst);
+            async { Ok("said".to_string()) }
+        };
+        ActivityRegistry::builder().register("Say", say).build()
+    };
+    let orchestrations = |is_broken: bool| {
+        let says = move |ctx: OrchestrationContext, _: String| async move {
+            let said = ctx.schedule_activity("Say", "").await?;
+            assert!(!is_broken, "s3cret");
+            Ok(said)
+        };
+        OrchestrationRegistry::builder().register("Says", says)
+    };
+    // The worker of the activity runs the next turn ahead, because the execution is warm.
+    let broken = start_with(&store, activities(), orchestrations(true), options("1")).await;
+    client.start_orchestration("i", "Says", "").await.unwrap();
+    assert_eq!(held(&client, "i").await.hold.kind, HoldKind::Parked);
+    assert_eq!(client.read_execution_history("i", 1).await.unwrap().len(), 2, "the history is as it was");
+    broken.shutdown(None).await;
+    let healed = start_with(&store, activities(), orchestrations(false), options("2")).await;
+    assert_eq!(output(&client, "i").await, "said");
+    assert_eq!(runs.load(Ordering::SeqCst), 1, "the outcome of the activity waits");
+    healed.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn instance_with_panicking_code_fails_by_default() {
+    let store = Arc::new(MemoryProvider::new());
+    let client = Client::new(store.clone());
+    let panicking = OrchestrationRegistry::builder().register("Waits", panics);
+    let runtime = start(&store, panicking, RuntimeOptions::default()).await;
+    client.start_orchestration("i", "Waits", "").await.unwrap();
+    events(&client, "i", 2).await;
+    client.raise_event("i", "first", "1").await.unwrap();
+    let ended = client.wait_for_orchestration("i", LONG).await.unwrap();
+    let OrchestrationStatus::Failed { details: ErrorDetails::Application { kind, message, .. }, .. } = ended
+    else {
+        panic!("{ended:?}")
+    };
+    assert_eq!((kind, message.as_str()), (AppErrorKind::Panicked, "s3cret"));
+    runtime.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn parked_instance_heals_although_the_store_fails_at_the_start_of_the_next_build() {
+    let store = Arc::new(MemoryProvider::new());
+    let client = Client::new(store.clone());
+    let panicking = OrchestrationRegistry::builder().register("Waits", panics);
+    let broken = start(&store, panicking, options("1")).await;
+    client.start_orchestration("i", "Waits", "").await.unwrap();
+    events(&client, "i", 2).await;
+    client.raise_event("i", "first", "1").await.unwrap();
+    held(&client, "i").await;
+    broken.shutdown(None).await;
+    let failing = Arc::new(FailsFirst { store, lists: AtomicUsize::new(0), releases: AtomicUsize::new(0) });
+    let activities = ActivityRegistry::default();
+    let healed = Runtime::start_with_options(failing, activities, fitting().build(), options("2")).await;
+    events(&client, "i", 4).await;
     healed.shutdown(None).await;
 }
 

@@ -14,7 +14,7 @@ mod weights;
 
 pub(crate) use activities::{activities, is_activity};
 pub(crate) use expect::plain;
-pub(crate) use interpret::{ORCHESTRATION, TYPED_ORCHESTRATION, orchestrations};
+pub(crate) use interpret::{ORCHESTRATION, TYPED_ORCHESTRATION, broken_orchestrations, orchestrations};
 pub(crate) use step::{ActivityCall, ChildCall, DequeueCall, DetachedCall, Step, WaitCall};
 
 use outlast_model::codec::Codec;

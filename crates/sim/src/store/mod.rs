@@ -13,7 +13,7 @@ use crate::call::Caller;
 use crate::fault::Fault;
 use crate::shared::Shared;
 use async_trait::async_trait;
-use outlast_model::{Event, SystemStats, WorkItem};
+use outlast_model::{Event, HoldKind, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
     FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
@@ -410,6 +410,9 @@ impl Provider for FaultyStore {
             let outcome = self.answer_under_lease(token, self.inner().hold_turn(token, hold).await)?;
             if outcome == HoldOutcome::Held {
                 self.shared.accepted().held(token);
+                if hold.kind == HoldKind::Parked {
+                    self.shared.tally().happened(Fault::BrokenBuild);
+                }
                 self.abandoned(token);
             }
             Ok(outcome)

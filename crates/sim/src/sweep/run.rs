@@ -7,7 +7,7 @@ use crate::plan::{NEVER_POISON, Plan, StoreKind};
 use crate::world::{self, Settings};
 use outlast_model::{Event, EventKind};
 use outlast_runtime::RuntimeOptions;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +44,7 @@ pub(super) fn run_script(
         loses_wake_ups: false,
         skewed: false,
         old_builds: false,
+        misfits: BTreeSet::new(),
         takes_over: false,
         // The plan of the world has no faults: the probe injects the only fault.
         safety_ms: 0,

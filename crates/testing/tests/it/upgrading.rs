@@ -1,7 +1,9 @@
 //! The programs of docs/upgrading.md. Every block of Rust code of the page is a part of this file.
 
 use outlast::prelude::*;
+use outlast::providers::HoldKind;
 use outlast::providers::memory::MemoryProvider;
+use outlast::runtime::{OnMisfit, RuntimeOptions};
 use outlast::testing::Test;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +17,7 @@ fn every_block_of_the_page_is_code_of_this_file() {
     let source = lines(SOURCE);
     let blocks: Vec<&str> =
         PAGE.split("```rust\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
-    assert_eq!(blocks.len(), 3);
+    assert_eq!(blocks.len(), 4);
     for block in blocks {
         assert!(
             source.contains(&lines(block)),
@@ -82,6 +84,35 @@ async fn the_program_of_the_page_starts_when_it_is_not_checked() -> Result<(), B
     let builder = Runtime::builder().register(outlast::module![reserve, charge, order]).answer_check();
     let store = Arc::new(MemoryProvider::new());
     let runtime = builder.store(store.clone()).start().await?;
+    runtime.shutdown(None).await;
+    Ok(())
+}
+
+#[outlast::orchestration]
+async fn broken(_ctx: OrchestrationContext) -> Result<(), String> {
+    panic!("a defect of this build")
+}
+
+#[tokio::test]
+async fn an_instance_is_parked_with_the_options_of_the_page() -> Result<(), Box<dyn std::error::Error>> {
+    let options = RuntimeOptions {
+        on_misfit: OnMisfit::Park,
+        build_id: env!("CARGO_PKG_VERSION").to_string(),
+        ..RuntimeOptions::default()
+    };
+    let store = Arc::new(MemoryProvider::new());
+    let builder = Runtime::builder().register(outlast::module![broken]).options(options);
+    let runtime = builder.store(store.clone()).start().await?;
+    let client = Client::new(store);
+    broken::start(&client).id("b-1").await?;
+    let held = loop {
+        match client.held_instance("b-1").await? {
+            Some(held) => break held,
+            None => tokio::task::yield_now().await,
+        }
+    };
+    assert_eq!(held.hold.kind, HoldKind::Parked);
+    assert_eq!(held.hold.actor, concat!("build ", env!("CARGO_PKG_VERSION")));
     runtime.shutdown(None).await;
     Ok(())
 }

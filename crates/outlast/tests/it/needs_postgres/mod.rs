@@ -2,5 +2,6 @@
 
 mod eager_start;
 mod leasing_ahead;
+mod parking;
 mod pausing;
 mod rolling;

@@ -9,6 +9,8 @@ use super::{DequeueCall, NEW, OLD, Program, Step};
 use outlast_engine::{DurableFuture, OrchestrationContext};
 use outlast_runtime::registry::OrchestrationRegistry;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) const ORCHESTRATION: &str = "program";
@@ -55,6 +57,42 @@ pub(crate) fn orchestrations(is_old: bool) -> OrchestrationRegistry {
         );
     }
     builder.build()
+}
+
+/// The orchestrations of a build that does not fit these instances: it repeats no history of them.
+pub(crate) fn broken_orchestrations(misfits: &BTreeSet<String>) -> OrchestrationRegistry {
+    let misfits = Arc::new(misfits.clone());
+    let mut builder = OrchestrationRegistry::builder();
+    for version in [OLD, NEW] {
+        let (text, typed) = (Arc::clone(&misfits), Arc::clone(&misfits));
+        let text_code = move |context: OrchestrationContext, input: String| {
+            let misfits = Arc::clone(&text);
+            async move {
+                misfit(&context, &misfits).await;
+                run_text(context, input).await
+            }
+        };
+        let typed_code = move |context: OrchestrationContext, state: State| {
+            let misfits = Arc::clone(&typed);
+            async move {
+                misfit(&context, &misfits).await;
+                run(context, state).await
+            }
+        };
+        builder = builder.register_versioned(ORCHESTRATION, version, text_code).register_versioned_typed(
+            TYPED_ORCHESTRATION,
+            version,
+            typed_code,
+        );
+    }
+    builder.build()
+}
+
+/// In a replay of one of these instances, makes a decision that no program makes.
+async fn misfit(context: &OrchestrationContext, misfits: &BTreeSet<String>) {
+    if context.is_replaying() && misfits.contains(&context.instance_id()) {
+        let _ = context.schedule_activity("of a broken build", "").await;
+    }
 }
 
 async fn run_text(context: OrchestrationContext, input: String) -> Result<String, String> {
