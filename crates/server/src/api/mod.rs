@@ -12,14 +12,11 @@ mod store;
 mod stream;
 
 use crate::access::{Caller, Scope};
-use crate::app::Shared;
 use crate::problem::{Code, Problem};
 use crate::routes::{About, Param, Routes, Values};
 use axum::http::Method;
-use axum::routing::get;
-use axum::{Json, Router};
 use serde::Deserialize;
-use serde_json::Value;
+use std::future::ready;
 pub(crate) use stream::StoreMarks;
 
 /// The parameter with which a request asks for payloads.
@@ -59,7 +56,7 @@ fn keyed(summary: &'static str, body: &'static str) -> About {
 
 /// Adds the routes.
 pub(crate) fn add(routes: Routes) -> Routes {
-    add_operations(add_dead_letters(add_operate(add_history(add_instances(routes)))))
+    add_operations(add_dead_letters(add_operate(add_history(add_instances(add_probes(routes))))))
         .api(
             Method::GET,
             "/queues",
@@ -374,10 +371,7 @@ fn add_operate(routes: Routes) -> Routes {
         .api(Method::DELETE, "/instances/{id}", admin, delete, operate::delete)
 }
 
-/// Adds the document of the other routes, and the probes. They need no token.
-pub(crate) fn add_document(router: Router<Shared>, document: Value) -> Router<Shared> {
-    router
-        .route("/api/v1/openapi.json", get(move || std::future::ready(Json(document.clone()))))
-        .route("/healthz", get(|| std::future::ready("ok\n")))
-        .route("/readyz", get(store::ready))
+/// Adds the probes, which need no token.
+fn add_probes(routes: Routes) -> Routes {
+    routes.page("/healthz", None, || ready("ok\n")).page("/readyz", None, store::ready)
 }
