@@ -34,6 +34,13 @@ async fn order(ctx: OrchestrationContext, card: String) -> Result<String, String
     Ok(format!("{paid}, {answer}"))
 }
 
+/// Sets a key to a number, and ends.
+#[outlast::orchestration]
+async fn counter(ctx: OrchestrationContext, count: u64) -> Result<u64, String> {
+    ctx.set_kv_value_typed("count", &count);
+    Ok(count)
+}
+
 pub(crate) struct Server {
     pub(crate) address: String,
     pub(crate) store: Client,
@@ -86,7 +93,7 @@ impl Server {
     }
 
     pub(crate) async fn on(store: Arc<dyn Provider>, options: Options, folder: tempfile::TempDir) -> Self {
-        let module = outlast::module![charge, order];
+        let module = outlast::module![charge, order, counter];
         // Tests store the reports of nodes that they need.
         let quiet = RuntimeOptions { node_heartbeat: None, ..RuntimeOptions::default() };
         let runtime = Runtime::builder().store(store.clone()).register(module).options(quiet).start().await;

@@ -85,7 +85,8 @@ impl Operation<'_> {
                 "action" => json!("pause"),
                 "filter" => json!({ "prefix": "run" }),
                 "dry_run" => json!(true),
-                "keep_last" => json!(1),
+                "keep_last" | "to_event" => json!(1),
+                "new_id" => json!("copy"),
                 _ if self.is_required(name) => panic!("no valid value for {name}: {schema}"),
                 _ => continue,
             };
