@@ -1,6 +1,6 @@
 //! The pages: every screen, hostile texts, base paths, assets.
 
-use crate::kit::{Server, operating};
+use crate::kit::{Server, fill, operating};
 use outlast_server::Options;
 use std::fs;
 use std::path::Path;
@@ -151,6 +151,21 @@ async fn scripts_make_no_code_and_no_elements_from_texts() {
             assert!(!text.contains(part), "{part} in {name}");
         }
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn page_that_ends_before_it_is_full_offers_to_keep_looking() {
+    let server = Server::on_sqlite(Options::default()).await;
+    // More instances than the store looks at for a page.
+    fill(&server.file(), 40_000, 30_000);
+    server.waiting_order("one").await;
+    let short = server.get("/instances?name=order").await.body;
+    assert!(short.contains("1 found so far") && short.contains("keep looking"), "{short}");
+    let answer = server.get("/api/v1/instances?name=order").await.json();
+    assert_eq!((answer["items"].as_array().unwrap().len(), &answer["complete"]), (1, &false.into()));
+    let full = server.get("/instances?limit=1").await.body;
+    assert!(!full.contains("found so far") && full.contains("older"), "{full}");
     server.stop().await;
 }
 

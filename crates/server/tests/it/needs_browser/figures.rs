@@ -1,7 +1,7 @@
 //! Large histories and stores. The tests print what they measure; docs/performance.md has the figures of a quiet machine.
 
 use super::shop::{Shop, options};
-use crate::kit::PATIENCE;
+use crate::kit::{PATIENCE, fill};
 use outlast_browser::{Key, open};
 
 /// The events of the long history, about.
@@ -77,7 +77,8 @@ async fn list_of_a_large_store_is_painted_at_once() {
     let count = std::env::var("OUTLAST_TEST_INSTANCES").ok().and_then(|count| count.parse().ok());
     let count: u64 = count.unwrap_or(INSTANCES);
     let shop = Shop::busy(options()).await;
-    fill(&shop, count);
+    // Older than those of the shop.
+    fill(&shop.file(), 0, count);
     let tab = open().await;
     let (mut answers, mut paints) = (Vec::new(), Vec::new());
     for _ in 0..9 {
@@ -101,21 +102,4 @@ async fn list_of_a_large_store_is_painted_at_once() {
     assert!(paints[4] < 2_000.0, "{paints:?}");
     tab.check("list of a large store").await;
     shop.stop().await;
-}
-
-/// Adds finished instances, older than those of the shop.
-fn fill(shop: &Shop, count: u64) {
-    let file = rusqlite::Connection::open(shop.file()).unwrap();
-    file.busy_timeout(PATIENCE).unwrap();
-    let numbers = format!(
-        "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {count})"
-    );
-    for statement in [
-        "INSERT INTO instances (rowid, instance_id, orchestration_name, orchestration_version, current_execution_id, created_at, updated_at) \
-         SELECT -n, 'old-' || n, 'Order', '1.0.0', 1, 1000 + n, 2000 + n FROM numbers",
-        "INSERT INTO executions (instance_id, execution_id, status, output, started_at, completed_at, updated_at) \
-         SELECT 'old-' || n, 1, 'Completed', 'done', 1000 + n, 2000 + n, 2000 + n FROM numbers",
-    ] {
-        file.execute(&format!("{numbers} {statement}"), ()).unwrap();
-    }
 }
