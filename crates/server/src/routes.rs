@@ -11,6 +11,7 @@ use std::future::ready;
 
 /// A route of the router.
 pub(crate) struct Route {
+    #[cfg_attr(not(test), expect(dead_code, reason = "the tests of all routes read it"))]
     pub(crate) method: Method,
     pub(crate) path: String,
     handler: MethodRouter<Shared>,

@@ -230,7 +230,9 @@ fn hostile(parameter: &Value) -> Vec<Option<String>> {
         return keys().into_iter().map(Some).collect();
     }
     let is_wait = parameter["name"] == "timeout";
-    let texts = pool.iter().filter(|text| !(is_wait && **text == "60"));
+    // The pause of an orchestration takes a second.
+    let step = if parameter["name"] == "orchestration" { 6 } else { 1 };
+    let texts = pool.iter().step_by(step).filter(|text| !(is_wait && **text == "60"));
     let mut all: Vec<Option<String>> = texts.map(|text| Some(encoded(text))).collect();
     all.extend(raw().into_iter().map(Some));
     all.push(None);
