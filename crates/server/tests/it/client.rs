@@ -214,7 +214,7 @@ pub(crate) async fn reads(server: &Server) {
     assert!(matches!(missing, Err(ClientError::InstanceNotFound { .. })), "{missing:?}");
     assert_eq!(client.get_orchestration_stats("missing").await.unwrap(), None);
     let late = client.start_request("order").instance("late").delay(Duration::from_secs(3_600));
-    late.send().await.unwrap();
+    assert!(late.send().await.unwrap().is_started());
     let pending = client.pending_work("late", 10).await.unwrap().unwrap();
     let stored = store.pending_work("late", 10).await.unwrap().unwrap();
     assert_eq!((pending.message_count, &pending.messages), (1, &stored.messages));
