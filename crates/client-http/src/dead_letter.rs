@@ -39,6 +39,16 @@ impl HttpClient {
         Ok(letters.map(record).collect())
     }
 
+    /// The dead letter with this number; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`HttpClient::list_dead_letters`].
+    pub async fn dead_letter(&self, id: u64) -> Result<Option<DeadLetterRecord>, ClientError> {
+        let page = self.dead_letter_page(Some(id.saturating_add(1)), 1).await?;
+        Ok(page.unwrap_or_default().into_iter().find(|record| record.id == id))
+    }
+
     /// Puts a dead letter back into its queue. The server records the name of the token.
     ///
     /// # Errors

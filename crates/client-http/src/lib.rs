@@ -1,5 +1,21 @@
-//! A client of Outlast over the HTTP API of `outlast serve`. It has the methods of [`outlast::Client`], with the same errors, for services
-//! that cannot reach the database.
+//! A client of Outlast over the HTTP API of `outlast serve`, for services that cannot reach the database. It has the methods of
+//! [`outlast::Client`] under the same names and with the same errors, except those of the table.
+//!
+//! | no method | because |
+//! |---|---|
+//! | `bulk_select`, `bulk_select_ids`, `bulk_apply` | the server changes many instances: [`HttpClient::preview_operation`], [`HttpClient::start_operation`] |
+//! | `delete_instance_bulk`, `prune_executions_bulk` | an operation deletes many instances; prune one instance at a time |
+//! | `apply_retention`, `preview_retention` | retention runs beside the store, in a runtime or by the command `outlast retention` |
+//! | `append_audit` | the server writes the audit, with the name of the token |
+//! | `diagnose_instance` | [`HttpClient::why`] returns the sentence of the diagnosis |
+//! | `raise_event_typed`, `enqueue_event_typed` | they panic: use [`HttpClient::try_raise_event_typed`] and [`HttpClient::try_enqueue_event_typed`] |
+//! | `raise_event_persistent` | it is the deprecated name of [`HttpClient::enqueue_event`] |
+//! | `raise_event2` | it is for tests of a newer version of the contract |
+//! | `has_management_capability` | each call returns [`ClientError::ManagementNotAvailable`] if the store cannot do it |
+//! | `with_limits` | the server has the limits |
+//!
+//! A method that changes an instance takes no actor: the server records the name of the token. A start, an event or a cancellation that the
+//! instance cannot take is an error, and a page has at most 500 items.
 //!
 //! ```no_run
 //! # async fn start() -> Result<(), outlast::ClientError> {
@@ -19,11 +35,14 @@
 
 mod dead_letter;
 mod history;
+mod hold;
+mod kv;
 mod manage;
 mod node;
 mod once;
 mod operation;
 mod read;
+mod reset;
 mod send;
 mod start;
 mod transport;
@@ -97,6 +116,11 @@ impl HttpClient {
     #[must_use]
     pub fn with_codec(self, codec: Codec) -> Self {
         Self { codec, ..self }
+    }
+
+    /// The codec for typed values.
+    pub fn codec(&self) -> Codec {
+        self.codec
     }
 }
 

@@ -1,12 +1,17 @@
-//! Management for operators: lists, totals, holds, deletion and pruning.
+//! Management for operators: lists, totals, queues, deletion and pruning.
 
 use crate::HttpClient;
 use crate::transport::{encoded, of_instance};
-use crate::wire::{Executions, InstancePage, Queues, Removed, System, Tree, Why};
+use crate::wire::{
+    Execution, Executions, InstancePage, Pending, Queues, Removed, Running, Stats, System, Tree, Why,
+};
 use hyper::Method;
-use outlast::providers::{InstanceInfo, InstancePage as Page, InstanceQuery};
+use outlast::providers::{
+    ExecutionInfo, InstanceInfo, InstancePage as Page, InstanceQuery, OldestDue, PendingWork, StoreGauges,
+};
 use outlast::{
     ClientError, DeleteInstanceResult, InstanceTree, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    SystemStats,
 };
 use serde_json::json;
 
@@ -45,6 +50,83 @@ impl HttpClient {
         let page = self.get::<InstancePage>("", &path).await?.value;
         let instances = page.items.into_iter().map(|instance| instance.into_info(None)).collect();
         Ok(Page { instances, next: page.next })
+    }
+
+    /// Ids of all instances, newest first. The ids are read page by page, and all of them are held in memory. Use
+    /// [`HttpClient::list_instances_page`] for a large store.
+    ///
+    /// # Errors
+    ///
+    /// An error of the server or of the connection.
+    pub async fn list_all_instances(&self) -> Result<Vec<String>, ClientError> {
+        self.ids_of(InstanceQuery::default()).await
+    }
+
+    /// Ids of instances whose current execution is `Running`, `Completed`, `Failed` or `ContinuedAsNew`, newest first.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InvalidInput`] for another status; an error of the server or of the connection.
+    pub async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ClientError> {
+        self.ids_of(InstanceQuery { status: Some(status.to_string()), ..InstanceQuery::default() }).await
+    }
+
+    async fn ids_of(&self, query: InstanceQuery) -> Result<Vec<String>, ClientError> {
+        let mut query = InstanceQuery { limit: Some(500), ..query };
+        let mut ids = Vec::new();
+        loop {
+            let page = self.list_instances_page(query.clone()).await?;
+            ids.extend(page.instances.into_iter().map(|info| info.instance_id));
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(ids),
+            }
+        }
+    }
+
+    /// Sizes of an instance; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// An error of the server or of the connection.
+    pub async fn get_orchestration_stats(&self, instance: &str) -> Result<Option<SystemStats>, ClientError> {
+        match self.get::<Stats>(instance, &of_instance(instance, "/stats", "")).await {
+            Ok(answer) => Ok(Some(answer.value.into())),
+            Err(ClientError::InstanceNotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The messages and activities of an instance that wait in the queues, and the lease of the instance: at most `limit` and at most
+    /// 200 of each, without payloads. `None` if the store does not support it.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InstanceNotFound`] if it does not exist.
+    pub async fn pending_work(
+        &self,
+        instance: &str,
+        limit: usize,
+    ) -> Result<Option<PendingWork>, ClientError> {
+        match self.get::<Pending>(instance, &of_instance(instance, "/pending", "")).await {
+            Ok(answer) => Ok(Some(answer.value.into_work(limit))),
+            Err(ClientError::ManagementNotAvailable) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// One execution.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InstanceNotFound`] if the instance or the execution does not exist.
+    pub async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ClientError> {
+        let path = of_instance(instance, &format!("/executions/{execution_id}"), "payloads=true");
+        Ok(self.get::<Execution>(instance, &path).await?.value.into())
     }
 
     /// The newest execution ids, ascending, at most 100; empty if the instance does not exist.
@@ -114,22 +196,32 @@ impl HttpClient {
         })
     }
 
-    /// Pauses an instance; returns whether it was not held before. The server records the name of the token.
+    /// The running instances, at most some seconds old, and the waiting messages and activities, due and delayed ones separately.
     ///
     /// # Errors
     ///
-    /// [`ClientError::InstanceNotFound`], or [`ClientError::InvalidInput`] for an ended instance.
-    pub async fn pause_instance(&self, instance: &str, reason: &str) -> Result<bool, ClientError> {
-        self.act(instance, "/pause", json!({ "reason": reason })).await
+    /// An error of the server or of the connection.
+    pub async fn get_gauges(&self) -> Result<StoreGauges, ClientError> {
+        let queues = self.get::<Queues>("", "/queues").await?.value;
+        Ok(StoreGauges {
+            running_instances: self.get::<Running>("", "/instances/count").await?.value.running,
+            orchestrator_queue: queues.turns.waiting,
+            worker_queue: queues.activities.waiting,
+            orchestrator_backlog: queues.turns.backlog(),
+            worker_backlog: queues.activities.backlog(),
+        })
     }
 
-    /// Resumes an instance; returns whether it was held.
+    /// For each queue the longest wait of the items that a runtime may take now. `None` if no item is due, or if the store does not look.
     ///
     /// # Errors
     ///
-    /// As [`HttpClient::pause_instance`].
-    pub async fn resume_instance(&self, instance: &str, reason: &str) -> Result<bool, ClientError> {
-        self.act(instance, "/resume", json!({ "reason": reason })).await
+    /// An error of the server or of the connection.
+    pub async fn oldest_due(&self) -> Result<Option<OldestDue>, ClientError> {
+        let queues = self.get::<Queues>("", "/queues").await?.value;
+        let oldest =
+            OldestDue { message_ms: queues.turns.oldest_ms, activity_ms: queues.activities.oldest_ms };
+        Ok(Some(oldest).filter(|oldest| *oldest != OldestDue::default()))
     }
 
     /// Removes an instance and its descendants, all or none. A running instance is removed only with `force`.

@@ -19,6 +19,17 @@ impl HttpClient {
     }
 }
 
+impl HttpClient {
+    /// The reports of the nodes of the store by ascending id, at most 1,000. `None` if the store keeps no reports.
+    ///
+    /// # Errors
+    ///
+    /// An error of the server or of the connection.
+    pub async fn node_records(&self) -> Result<Option<Vec<NodeRecord>>, ClientError> {
+        Ok(self.list_nodes().await?.map(|nodes| nodes.into_iter().map(|node| node.record).collect()))
+    }
+}
+
 #[derive(Deserialize)]
 struct Nodes {
     items: Vec<Node>,

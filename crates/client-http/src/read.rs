@@ -1,17 +1,16 @@
 //! The status of an instance, and waits for its end.
 
 use crate::HttpClient;
-use crate::transport::{encoded, of_instance};
+use crate::transport::of_instance;
 use crate::wire::Detail;
 use hyper::StatusCode;
 use outlast::providers::ProviderError;
 use outlast::{ClientError, OrchestrationStatus};
 use serde::de::DeserializeOwned;
-use std::collections::HashMap;
 use std::time::Duration;
 
 /// The longest wait of one request, in seconds: proxies cut longer ones.
-const LONGEST_WAIT: u64 = 25;
+pub(crate) const LONGEST_WAIT: u64 = 25;
 
 impl HttpClient {
     /// The status of an instance; `NotFound` until its first turn is committed.
@@ -86,69 +85,37 @@ impl HttpClient {
         }
     }
 
-    /// All keys and values of an instance; empty if the instance does not exist.
-    ///
-    /// # Errors
-    ///
-    /// An error of the server or of the connection.
-    pub async fn get_kv_all_values(&self, instance: &str) -> Result<HashMap<String, String>, ClientError> {
-        match self.detail(instance).await {
-            Ok(detail) => {
-                Ok(detail.kv.into_iter().filter_map(|pair| Some((pair.key, pair.value?))).collect())
-            }
-            Err(ClientError::InstanceNotFound { .. }) => Ok(HashMap::new()),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The value of a key; `None` if the instance or the key does not exist.
-    ///
-    /// # Errors
-    ///
-    /// An error of the server or of the connection.
-    pub async fn get_kv_value(&self, instance: &str, key: &str) -> Result<Option<String>, ClientError> {
-        Ok(self.get_kv_all_values(instance).await?.remove(key))
-    }
-
-    /// Waits until a key has a value. Also waits for an instance that does not exist yet. With a timeout of zero it reads once.
+    /// Waits until the custom status has a version above `last_seen_version`, or the instance has completed or failed. It reads the status
+    /// every `poll_interval`. With a timeout of zero it returns `Timeout` without reading.
     ///
     /// # Errors
     ///
     /// [`ClientError::Timeout`] after the timeout; an error of the server or of the connection at once.
-    pub async fn wait_for_kv_value(
+    pub async fn wait_for_status_change(
         &self,
         instance: &str,
-        key: &str,
+        last_seen_version: u64,
+        poll_interval: Duration,
         timeout: Duration,
-    ) -> Result<String, ClientError> {
+    ) -> Result<OrchestrationStatus, ClientError> {
+        if timeout.is_zero() {
+            return Err(ClientError::Timeout);
+        }
         let wait = async {
             loop {
-                if let Some(value) = self.wait_for_key_once(instance, key, LONGEST_WAIT).await? {
-                    return Ok(value);
+                let status = self.get_orchestration_status(instance).await?;
+                let version = match &status {
+                    OrchestrationStatus::Running { custom_status_version, .. } => *custom_status_version,
+                    _ => 0,
+                };
+                if version > last_seen_version || status.is_terminal() {
+                    return Ok(status);
                 }
+                // At least 1 ms, so that other tasks run.
+                tokio::time::sleep(poll_interval.max(Duration::from_millis(1))).await;
             }
         };
-        match timeout.is_zero() {
-            true => self.wait_for_key_once(instance, key, 0).await?.ok_or(ClientError::Timeout),
-            false => tokio::time::timeout(timeout, wait).await.unwrap_or(Err(ClientError::Timeout)),
-        }
-    }
-
-    /// One request that waits for a key; `None` if the key has no value.
-    async fn wait_for_key_once(
-        &self,
-        instance: &str,
-        key: &str,
-        seconds: u64,
-    ) -> Result<Option<String>, ClientError> {
-        let params = format!("payloads=true&timeout={seconds}&key={}", encoded(key));
-        match self.get::<Detail>(instance, &of_instance(instance, "/wait", &params)).await {
-            Ok(answer) => {
-                Ok(answer.value.kv.into_iter().find(|pair| pair.key == key).and_then(|pair| pair.value))
-            }
-            Err(ClientError::InstanceNotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        tokio::time::timeout(timeout, wait).await.unwrap_or(Err(ClientError::Timeout))
     }
 
     pub(crate) async fn detail(&self, instance: &str) -> Result<Detail, ClientError> {

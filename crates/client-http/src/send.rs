@@ -52,6 +52,22 @@ impl HttpClient {
         self.start(instance.into(), orchestration.into(), None, input).await
     }
 
+    /// [`HttpClient::start_orchestration_versioned`] with a typed value as input.
+    ///
+    /// # Errors
+    ///
+    /// As [`HttpClient::start_orchestration`].
+    pub async fn start_orchestration_versioned_typed<In: Serialize>(
+        &self,
+        instance: impl Into<String>,
+        orchestration: impl Into<String>,
+        version: impl Into<String>,
+        input: In,
+    ) -> Result<(), ClientError> {
+        let input = self.encoded_value(&input)?;
+        self.start(instance.into(), orchestration.into(), Some(version.into()), input).await
+    }
+
     /// Starts an instance under an id that is made of the orchestration and this key. The same call may be repeated: it starts one
     /// instance. Returns the id, and whether this call started the instance.
     ///

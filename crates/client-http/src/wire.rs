@@ -1,7 +1,11 @@
 //! The parts of the answers that the client reads.
 
-use outlast::providers::{AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, InstanceInfo};
-use outlast::{ErrorDetails, Event, OrchestrationStatus};
+use outlast::client::ResetSummary;
+use outlast::providers::{
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, ExecutionInfo, HeldInstance, HoldKind,
+    InstanceInfo, PausedOrchestration, PendingWork, ProviderError, QueueBacklog, QueuedItem,
+};
+use outlast::{ErrorDetails, Event, OrchestrationStatus, SystemStats};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -76,11 +80,115 @@ pub(crate) struct Why {
 pub(crate) struct Queues {
     pub(crate) turns: Depth,
     pub(crate) activities: Depth,
+    pub(crate) held_instances: Option<u64>,
+    pub(crate) held_messages: Option<u64>,
 }
 
 #[derive(Deserialize)]
 pub(crate) struct Depth {
     pub(crate) waiting: u64,
+    due: Option<u64>,
+    delayed: Option<u64>,
+    pub(crate) oldest_ms: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Running {
+    pub(crate) running: u64,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Stats {
+    events: u64,
+    event_bytes: u64,
+    carried_messages: u64,
+    keys: u64,
+    value_bytes: u64,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Execution {
+    execution: u64,
+    status: String,
+    started_at_ms: u64,
+    completed_at_ms: Option<u64>,
+    events: usize,
+    output: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Pending {
+    now_ms: u64,
+    turn_lease_until_ms: Option<u64>,
+    messages: Vec<Queued>,
+    message_count: u64,
+    activities: Vec<Queued>,
+    activity_count: u64,
+}
+
+#[derive(Deserialize)]
+struct Queued {
+    kind: Option<String>,
+    name: Option<String>,
+    execution: Option<u64>,
+    of_event: Option<u64>,
+    bytes: u64,
+    visible_at_ms: u64,
+    lease_until_ms: Option<u64>,
+    deliveries: u32,
+    failures: u32,
+    tag: Option<String>,
+    session: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct HeldPage {
+    pub(crate) items: Vec<Hold>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Hold {
+    instance: String,
+    held: Option<Held>,
+}
+
+#[derive(Deserialize)]
+struct Held {
+    kind: String,
+    actor: String,
+    reason: String,
+    since_ms: u64,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct PausedOrchestrations {
+    pub(crate) items: Vec<Paused>,
+    pub(crate) supported: bool,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Paused {
+    orchestration: String,
+    actor: String,
+    reason: String,
+    since_ms: u64,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct OrchestrationChanged {
+    pub(crate) instances: u64,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct ResetAnswer {
+    execution: u64,
+    kept_events: usize,
+    left_events: usize,
+    activities: usize,
+    timers: usize,
+    messages: usize,
+    answered_children: Vec<String>,
+    cancelled_children: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -190,6 +298,110 @@ impl From<Record> for AuditRecord {
     }
 }
 
+impl Depth {
+    /// The waiting items, if the store tells due and delayed ones apart.
+    pub(crate) fn backlog(&self) -> Option<QueueBacklog> {
+        let (due, delayed) = self.due.zip(self.delayed)?;
+        Some(QueueBacklog { due, delayed })
+    }
+}
+
+impl From<Stats> for SystemStats {
+    fn from(stats: Stats) -> Self {
+        Self {
+            history_event_count: stats.events,
+            history_size_bytes: stats.event_bytes,
+            queue_pending_count: stats.carried_messages,
+            kv_user_key_count: stats.keys,
+            kv_total_value_bytes: stats.value_bytes,
+        }
+    }
+}
+
+impl From<Execution> for ExecutionInfo {
+    fn from(found: Execution) -> Self {
+        Self {
+            execution_id: found.execution,
+            status: found.status,
+            output: found.output,
+            started_at: found.started_at_ms,
+            completed_at: found.completed_at_ms,
+            event_count: found.events,
+        }
+    }
+}
+
+impl Pending {
+    /// The work as the client of a store returns it, with at most `limit` items of each kind.
+    pub(crate) fn into_work(self, limit: usize) -> PendingWork {
+        let items = |items: Vec<Queued>| items.into_iter().take(limit).map(QueuedItem::from).collect();
+        PendingWork {
+            now_ms: self.now_ms,
+            turn_locked_until: self.turn_lease_until_ms,
+            messages: items(self.messages),
+            message_count: self.message_count,
+            activities: items(self.activities),
+            activity_count: self.activity_count,
+        }
+    }
+}
+
+impl From<Queued> for QueuedItem {
+    fn from(item: Queued) -> Self {
+        Self {
+            kind: item.kind,
+            name: item.name,
+            execution_id: item.execution,
+            id: item.of_event,
+            stored_bytes: item.bytes,
+            visible_at: item.visible_at_ms,
+            locked_until: item.lease_until_ms,
+            attempt_count: item.deliveries,
+            failures: item.failures,
+            tag: item.tag,
+            session_id: item.session,
+        }
+    }
+}
+
+impl Hold {
+    /// The hold as the client of a store returns it.
+    pub(crate) fn into_held(self) -> Result<Option<HeldInstance>, ProviderError> {
+        let Some(Held { kind, actor, reason, since_ms }) = self.held else { return Ok(None) };
+        let unknown =
+            || ProviderError::permanent("http", format!("a later release holds instances as '{kind:.40}'"));
+        let kind = HoldKind::from_text(&kind).ok_or_else(unknown)?;
+        let hold = outlast::providers::Hold { kind, actor, reason };
+        Ok(Some(HeldInstance { instance_id: self.instance, hold, held_at_ms: since_ms }))
+    }
+}
+
+impl From<Paused> for PausedOrchestration {
+    fn from(paused: Paused) -> Self {
+        Self {
+            orchestration: paused.orchestration,
+            actor: paused.actor,
+            reason: paused.reason,
+            paused_at_ms: paused.since_ms,
+        }
+    }
+}
+
+impl From<ResetAnswer> for ResetSummary {
+    fn from(answer: ResetAnswer) -> Self {
+        Self {
+            execution_id: answer.execution,
+            kept_events: answer.kept_events,
+            left_events: answer.left_events,
+            activities: answer.activities,
+            timers: answer.timers,
+            messages: answer.messages,
+            answered_children: answer.answered_children,
+            cancelled_children: answer.cancelled_children,
+        }
+    }
+}
+
 impl Instance {
     /// The row as the client of a store returns it; `output` stays with [`Detail`].
     pub(crate) fn into_info(self, output: Option<String>) -> InstanceInfo {
@@ -208,6 +420,11 @@ impl Instance {
 }
 
 impl Detail {
+    /// The value of a key.
+    pub(crate) fn value_of(self, key: &str) -> Option<String> {
+        self.kv.into_iter().find(|pair| pair.key == key)?.value
+    }
+
     /// The status; `None` if the answer lacks the payload of an ended instance.
     pub(crate) fn into_status(self) -> Option<OrchestrationStatus> {
         let (custom_status, custom_status_version) = (self.custom_status, self.custom_status_version);

@@ -81,6 +81,21 @@ impl<S: Send + Sync> FromRequestParts<S> for InstanceId {
     }
 }
 
+/// The orchestration of the path.
+pub(crate) struct OrchestrationName(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for OrchestrationName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let name = segment(parts, state, "orchestration").await?;
+        match name.is_empty() || name.len() > LONGEST_ID || name.chars().any(char::is_control) {
+            true => Err(Problem::invalid("the path has no name of an orchestration")),
+            false => Ok(Self(name)),
+        }
+    }
+}
+
 /// The execution of the path: a number, or `latest`.
 pub(crate) struct Execution(pub(crate) Option<u64>);
 

@@ -34,6 +34,8 @@ mod connection;
 mod extract;
 mod kept;
 mod link;
+#[cfg(test)]
+mod matrix;
 mod metrics;
 mod openapi;
 mod operations;
@@ -56,7 +58,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use outlast::Client;
-use routes::Routes;
+use routes::{Route, Routes};
 
 /// The API under `/api/v1`, the pages, `/metrics`, `/healthz` and `/readyz`.
 ///
@@ -70,12 +72,16 @@ pub fn router(client: Client, options: Options) -> Router {
 /// needs `admin` and [`Options::operate`].
 pub fn router_with(client: Client, options: Options, own: Router) -> Router {
     let app = App::new(client, options);
-    let routes = ui::add(api::add(Routes::new(&app)));
-    let (router, document) = routes.text("/metrics", Some(Scope::Read), metrics::metrics).finish();
     let own = own.layer(from_fn_with_state(app.clone(), access::protect_own)).with_state(());
-    let router = api::add_document(router, document).merge(own);
+    let router = routes::router(all_routes(&app)).merge(own);
     router
         .layer(DefaultBodyLimit::max(app.options.body_bytes))
         .layer(from_fn_with_state(app.clone(), access::enter))
         .with_state(app)
+}
+
+/// Every route of this crate.
+fn all_routes(app: &app::Shared) -> Vec<Route> {
+    let routes = ui::add(api::add(Routes::new(app)));
+    routes.text("/metrics", Some(Scope::Read), metrics::metrics).document().all()
 }

@@ -1,7 +1,7 @@
 //! The OpenAPI document: paths from the list of routes, schemas from the types of requests and answers.
 
 use crate::api::cloudevents::{self, STRUCTURED};
-use crate::api::{dead_letters, operate, operations, start};
+use crate::api::{dead_letters, held, operate, operations, reset, start};
 use crate::operations::OperationView;
 use crate::options::Options;
 use crate::problem::{Code, ProblemBody};
@@ -20,19 +20,25 @@ use utoipa::OpenApi;
     view::DeadLetters,
     view::Detail,
     view::EventPage,
+    view::ExecutionDetail,
     view::Executions,
+    view::HeldPage,
+    view::Hold,
     view::InstancePage,
     view::Nodes,
+    view::PausedOrchestrations,
     view::Pending,
     view::Queues,
     view::Series,
     view::StateView,
+    view::Stats,
     view::StoredEvents,
     view::System,
     view::Tree,
     view::Why,
     cloudevents::Structured,
     dead_letters::Settled,
+    held::OrchestrationChanged,
     operate::Accepted,
     operate::CancelBody,
     operate::EventBody,
@@ -44,6 +50,9 @@ use utoipa::OpenApi;
     operations::OperationBody,
     operations::OperationList,
     OperationView,
+    reset::ForkBody,
+    reset::ResetAnswer,
+    reset::ResetBody,
     start::StartBody,
     start::Started,
     ProblemBody,

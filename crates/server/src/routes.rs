@@ -1,13 +1,21 @@
-//! Collects the routes of the API with their rules and descriptions. The OpenAPI document is made from the same list.
+//! The list of all routes with their rules and descriptions. The router and the OpenAPI document are made from it.
 
 use crate::access::{Rule, Scope, protect};
 use crate::app::Shared;
-use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodFilter, on};
-use serde_json::Value;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::{Json, Router};
+use std::future::ready;
+
+/// A route of the router.
+pub(crate) struct Route {
+    #[cfg_attr(not(test), expect(dead_code, reason = "the tests of all routes read it"))]
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    handler: MethodRouter<Shared>,
+}
 
 /// A route for the OpenAPI document.
 pub(crate) struct Described {
@@ -52,13 +60,13 @@ pub(crate) enum Values {
 /// The routes so far.
 pub(crate) struct Routes {
     app: Shared,
-    router: Router<Shared>,
+    all: Vec<Route>,
     described: Vec<Described>,
 }
 
 impl Routes {
     pub(crate) fn new(app: &Shared) -> Self {
-        Self { app: app.clone(), router: Router::new(), described: Vec::new() }
+        Self { app: app.clone(), all: Vec::new(), described: Vec::new() }
     }
 
     /// Adds a route of the API.
@@ -116,14 +124,24 @@ impl Routes {
             Method::DELETE => MethodFilter::DELETE,
             _ => MethodFilter::GET,
         };
-        let guarded = on(filter, handler).route_layer(from_fn_with_state((self.app.clone(), rule), protect));
-        self.router = self.router.route(path, guarded);
+        let handler = on(filter, handler).route_layer(from_fn_with_state((self.app.clone(), rule), protect));
+        self.all.push(Route { method: method.clone(), path: path.to_string(), handler });
         self
     }
 
-    /// The router, and the OpenAPI document of the API.
-    pub(crate) fn finish(self) -> (Router<Shared>, Value) {
+    /// Adds the OpenAPI document of the API.
+    pub(crate) fn document(self) -> Self {
         let document = crate::openapi::document(&self.app.options, &self.described);
-        (self.router, document)
+        self.page("/api/v1/openapi.json", None, move || ready(Json(document.clone())))
     }
+
+    /// All routes. No other route reaches a handler of this crate.
+    pub(crate) fn all(self) -> Vec<Route> {
+        self.all
+    }
+}
+
+/// The router of these routes.
+pub(crate) fn router(routes: Vec<Route>) -> Router<Shared> {
+    routes.into_iter().fold(Router::new(), |router, route| router.route(&route.path, route.handler))
 }

@@ -6,6 +6,14 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+/// The files that make the page of the demo.
+const PAGE: [&str; 4] = [
+    "crates/cli/src/demo/page/demo.css",
+    "crates/cli/src/demo/page/demo.html",
+    "crates/cli/src/demo/page/demo.js",
+    "crates/server/assets/style.css",
+];
+
 /// A demo that stays after its batch. It ends with the value.
 struct Demo {
     child: Child,
@@ -105,7 +113,7 @@ async fn killed_worker_is_replaced_and_its_activities_are_taken_over() {
     assert_eq!(tab.run("return document.getElementById('twice').textContent", &[]).await, "0");
     tab.check("demo after the takeover").await;
     tab.size(1120, 740).await;
-    tab.document("demo").await;
+    tab.document("demo", &PAGE).await;
     tab.size(390, 844).await;
     tab.check("demo on a phone").await;
     tab.shot("demo-phone").await;

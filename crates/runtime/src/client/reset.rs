@@ -59,6 +59,26 @@ impl Reset {
     pub fn because(self, reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), ..self }
     }
+
+    /// The last event that is kept.
+    pub fn last_event(&self) -> u64 {
+        self.to_event
+    }
+
+    /// Whether running children are cancelled whose outcome the new execution would not get.
+    pub fn cancels_children(&self) -> bool {
+        self.cancel_children
+    }
+
+    /// Whether nothing is changed.
+    pub fn is_dry_run(&self) -> bool {
+        self.is_dry_run
+    }
+
+    /// The reason, for the audit.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
 }
 
 /// Reset and fork: the newest execution of an instance is repeated from one of its events on. Both are recorded in the audit.

@@ -9,7 +9,7 @@ pub enum Scope {
     Read,
     /// Reads payloads: inputs, outputs, errors, keys and values.
     Payloads,
-    /// Starts instances, sends messages, cancels, pauses and resumes.
+    /// Starts instances, sends messages, cancels, pauses, resumes, resets and forks.
     Operate,
     /// Deletes and prunes.
     Admin,

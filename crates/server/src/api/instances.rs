@@ -3,9 +3,11 @@
 use super::Asked;
 use crate::access::Caller;
 use crate::app::Shared;
-use crate::extract::{InstanceId, Params};
+use crate::extract::{Execution, InstanceId, Params};
 use crate::problem::Problem;
-use crate::view::{self, Counts, Detail, Executions, InstancePage, ListQuery, Pending, Tree, Why};
+use crate::view::{
+    self, Counts, Detail, ExecutionDetail, Executions, InstancePage, ListQuery, Pending, Stats, Tree, Why,
+};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::LINK;
@@ -68,10 +70,30 @@ pub(super) async fn tree(
     view::tree(&app, &id).await.map(Json)
 }
 
+pub(super) async fn stats(
+    State(app): State<Shared>,
+    InstanceId(id): InstanceId,
+) -> Result<Json<Stats>, Problem> {
+    view::stats(&app, &id).await.map(Json)
+}
+
+pub(super) async fn execution(
+    State(app): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    InstanceId(id): InstanceId,
+    Execution(execution): Execution,
+    Params(asked): Params<Asked>,
+) -> Result<Json<ExecutionDetail>, Problem> {
+    view::execution_detail(&app, &id, execution, asked.granted(&caller)?).await.map(Json)
+}
+
 #[derive(Deserialize)]
 pub(super) struct Patience {
     timeout: Option<u64>,
     key: Option<String>,
+    /// Whether the end of the instance ends the wait for a key too.
+    #[serde(default)]
+    or_end: bool,
 }
 
 /// 200 for an instance that has ended or has the key, 202 for another one. An instance that does not exist yet is waited for.
@@ -79,7 +101,7 @@ pub(super) async fn wait(
     State(app): State<Shared>,
     Extension(caller): Extension<Caller>,
     InstanceId(id): InstanceId,
-    Params(Patience { timeout, key }): Params<Patience>,
+    Params(Patience { timeout, key, or_end }): Params<Patience>,
     Params(asked): Params<Asked>,
 ) -> Result<Response, Problem> {
     let payloads = asked.granted(&caller)?;
@@ -92,6 +114,7 @@ pub(super) async fn wait(
     let _permit = app.stream_permit()?;
     let timeout = Duration::from_secs(seconds);
     let waited = match key {
+        Some(key) if or_end => app.client.wait_for_kv_value_or_end(&id, &key, timeout).await.map(drop),
         Some(key) => app.client.wait_for_kv_value(&id, &key, timeout).await.map(drop),
         None => app.client.wait_for_orchestration(&id, timeout).await.map(drop),
     };

@@ -2,24 +2,23 @@
 
 pub(crate) mod cloudevents;
 pub(crate) mod dead_letters;
+pub(crate) mod held;
 mod history;
 mod instances;
 mod keyed;
 pub(crate) mod operate;
 pub(crate) mod operations;
+pub(crate) mod reset;
 pub(crate) mod start;
 mod store;
 mod stream;
 
 use crate::access::{Caller, Scope};
-use crate::app::Shared;
 use crate::problem::{Code, Problem};
 use crate::routes::{About, Param, Routes, Values};
 use axum::http::Method;
-use axum::routing::get;
-use axum::{Json, Router};
 use serde::Deserialize;
-use serde_json::Value;
+use std::future::ready;
 pub(crate) use stream::StoreMarks;
 
 /// The parameter with which a request asks for payloads.
@@ -59,7 +58,8 @@ fn keyed(summary: &'static str, body: &'static str) -> About {
 
 /// Adds the routes.
 pub(crate) fn add(routes: Routes) -> Routes {
-    add_operations(add_dead_letters(add_operate(add_history(add_instances(routes)))))
+    let routes = add_history(add_instances(add_probes(routes)));
+    add_operations(add_dead_letters(add_held(add_reset(add_operate(routes)))))
         .api(
             Method::GET,
             "/queues",
@@ -130,10 +130,13 @@ fn add_instances(routes: Routes) -> Routes {
         ..read("A page of instances, newest first", "InstancePage")
     };
     let one = About { params: &[PAYLOADS], ..read("One instance", "Detail") };
+    let execution =
+        About { params: &[PAYLOADS], ..read("One execution (a number, or `latest`)", "ExecutionDetail") };
     let wait = About {
         params: &[
             Param("timeout", Values::Whole(0, 60), "seconds; 30 if not given"),
             Param("key", Values::Text, "waits until this key has a value, instead of the end"),
+            Param("or_end", Values::Flag, "true ends the wait for a key also when the instance has ended"),
             PAYLOADS,
         ],
         statuses: &[200, 202],
@@ -171,6 +174,21 @@ fn add_instances(routes: Routes) -> Routes {
             read("Its queued messages and activities", "Pending"),
             instances::pending,
         )
+        .api(
+            Method::GET,
+            "/instances/{id}/stats",
+            scope,
+            read("The sizes of its current execution and of its values", "Stats"),
+            instances::stats,
+        )
+        .api(
+            Method::GET,
+            "/instances/{id}/hold",
+            scope,
+            read("Its hold, if it is paused or parked", "Hold"),
+            held::hold,
+        )
+        .api(Method::GET, "/instances/{id}/executions/{execution}", scope, execution, instances::execution)
         .api(Method::GET, "/instances/{id}/tree", scope, read("Its descendants", "Tree"), instances::tree)
         .api(Method::GET, "/instances/{id}/wait", scope, wait, instances::wait)
 }
@@ -252,6 +270,66 @@ fn add_dead_letters(routes: Routes) -> Routes {
         .api(Method::GET, "/dead-letters/{n}", read, one, dead_letters::one)
         .api(Method::POST, "/dead-letters/{n}/requeue", operate, requeue, dead_letters::requeue)
         .api(Method::DELETE, "/dead-letters/{n}", operate, remove, dead_letters::remove)
+}
+
+fn add_held(routes: Routes) -> Routes {
+    let list = About {
+        params: &[Param("after", Values::Text, "`next` of the page before"), LIMIT],
+        ..read("A page of held instances by ascending id", "HeldPage")
+    };
+    let change = |summary| About {
+        answer: Some("OrchestrationChanged"),
+        statuses: &[200],
+        ..write(summary, "ReasonBody")
+    };
+    let (scope, operate) = (Some(Scope::Read), Some(Scope::Operate));
+    routes
+        .api(Method::GET, "/held", scope, list, held::list)
+        .api(
+            Method::GET,
+            "/orchestrations/paused",
+            scope,
+            read("The paused orchestrations", "PausedOrchestrations"),
+            held::paused,
+        )
+        .api(
+            Method::POST,
+            "/orchestrations/{orchestration}/pause",
+            operate,
+            change("Pauses an orchestration: its instances, and those that start later, run no turn"),
+            held::pause,
+        )
+        .api(
+            Method::POST,
+            "/orchestrations/{orchestration}/resume",
+            operate,
+            change("Resumes an orchestration and its held instances"),
+            held::resume,
+        )
+}
+
+fn add_reset(routes: Routes) -> Routes {
+    let about =
+        |summary, body| About { answer: Some("ResetAnswer"), statuses: &[200], ..write(summary, body) };
+    let operate = Some(Scope::Operate);
+    routes
+        .api(
+            Method::POST,
+            "/instances/{id}/reset",
+            operate,
+            about("Repeats the newest execution from one of its events on", "ResetBody"),
+            reset::reset,
+        )
+        .api(
+            Method::POST,
+            "/instances/{id}/fork",
+            operate,
+            about(
+                "Starts a new instance with a copy of the first events of the newest execution",
+                "ForkBody",
+            ),
+            reset::fork,
+        )
 }
 
 fn add_operations(routes: Routes) -> Routes {
@@ -374,10 +452,7 @@ fn add_operate(routes: Routes) -> Routes {
         .api(Method::DELETE, "/instances/{id}", admin, delete, operate::delete)
 }
 
-/// Adds the document of the other routes, and the probes. They need no token.
-pub(crate) fn add_document(router: Router<Shared>, document: Value) -> Router<Shared> {
-    router
-        .route("/api/v1/openapi.json", get(move || std::future::ready(Json(document.clone()))))
-        .route("/healthz", get(|| std::future::ready("ok\n")))
-        .route("/readyz", get(store::ready))
+/// Adds the probes, which need no token.
+fn add_probes(routes: Routes) -> Routes {
+    routes.page("/healthz", None, || ready("ok\n")).page("/readyz", None, store::ready)
 }

@@ -29,6 +29,8 @@ struct List {
     next: Option<String>,
     is_filtered: bool,
     is_first: bool,
+    /// Whether the store looked at as many instances as it may for one page, before the page was full.
+    is_short: bool,
     /// The filter of an operation over all instances that match, as JSON.
     filter: String,
     /// The actions of operations, and their titles.
@@ -72,6 +74,7 @@ pub(super) async fn page(
     let status = query.stored_status()?.unwrap_or_default();
     let page = view::list(&app, &query).await?;
     let base = &app.options.base_path;
+    let is_short = page.next.is_some() && page.items.len() < query.limit.unwrap_or(PAGE) as usize;
     let row = |instance: Instance| Row {
         href: format!("{base}/instances/{}", encoded(&instance.id)),
         updated: Moment::of(instance.updated_at_ms),
@@ -91,6 +94,7 @@ pub(super) async fn page(
             || is_given(&query.prefix)
             || is_given(&query.parent),
         is_first,
+        is_short,
         filter: filter(&query, &status),
         verbs: verbs(&caller),
         status,

@@ -1,5 +1,6 @@
 //! Instances: rows of the list, and one instance with its state.
 
+use super::held::Held;
 use super::{Why, info, rfc3339, why};
 use crate::app::App;
 use crate::problem::{Code, Problem};
@@ -181,17 +182,6 @@ pub(crate) struct KeyValue {
     pub(crate) bytes: usize,
 }
 
-/// The hold of a paused or parked instance.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Held {
-    /// `paused` or `parked`.
-    pub(crate) kind: &'static str,
-    pub(crate) actor: String,
-    pub(crate) reason: String,
-    pub(crate) since: String,
-    pub(crate) since_ms: u64,
-}
-
 /// Keys and values in their order.
 pub(crate) fn key_values(values: BTreeMap<String, String>, payloads: bool) -> Vec<KeyValue> {
     let shown = |(key, value): (String, String)| KeyValue {
@@ -221,13 +211,6 @@ pub(crate) async fn detail(app: &App, id: &str, payloads: bool) -> Result<Detail
         };
     let info = info(client, id).await?;
     let kv: BTreeMap<String, String> = client.get_kv_all_values(id).await?.into_iter().collect();
-    let held = client.held_instance(id).await?.map(|held| Held {
-        kind: held.hold.kind.as_str(),
-        actor: held.hold.actor,
-        reason: held.hold.reason,
-        since: rfc3339(held.held_at_ms),
-        since_ms: held.held_at_ms,
-    });
     Ok(Detail {
         instance: info.into(),
         state,
@@ -238,7 +221,7 @@ pub(crate) async fn detail(app: &App, id: &str, payloads: bool) -> Result<Detail
         custom_status_version,
         kv: key_values(kv, payloads),
         executions: client.list_executions(id).await?.len(),
-        held,
+        held: client.held_instance(id).await?.map(Held::from),
         why: why(app, id).await?,
     })
 }

@@ -39,6 +39,8 @@ pub(crate) struct Queued {
     pub(crate) visible_at_ms: u64,
     pub(crate) lease_until_ms: Option<u64>,
     pub(crate) deliveries: u32,
+    /// The failures that the handler of an activity has reported, apart from the deliveries.
+    pub(crate) failures: u32,
     pub(crate) tag: Option<String>,
     pub(crate) session: Option<String>,
 }
@@ -55,6 +57,7 @@ impl From<QueuedItem> for Queued {
             visible_at_ms: item.visible_at,
             lease_until_ms: item.locked_until,
             deliveries: item.attempt_count,
+            failures: item.failures,
             tag: item.tag,
             session: item.session_id,
         }

@@ -311,7 +311,7 @@ fn of_system(app: &App, instances: Counts, totals: Option<&Totals>) -> System {
     }
 }
 
-fn checked(limit: Option<usize>) -> Result<usize, Problem> {
+pub(super) fn checked(limit: Option<usize>) -> Result<usize, Problem> {
     match limit.unwrap_or(100) {
         limit @ 1..=MOST => Ok(limit),
         _ => Err(Problem::invalid(format!("the limit of a page is from 1 to {MOST}"))),

@@ -3,6 +3,7 @@
 use super::{Instance, info, rfc3339};
 use crate::app::App;
 use crate::problem::Problem;
+use outlast::ExecutionInfo;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -73,6 +74,43 @@ pub(crate) struct ExecutionView {
     pub(crate) events: usize,
 }
 
+/// One execution with its output.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ExecutionDetail {
+    #[serde(flatten)]
+    pub(crate) execution: ExecutionView,
+    /// Whether payloads are shown.
+    pub(crate) payloads: bool,
+    /// The output of a completed execution, or the error of a failed one as it is stored; null if payloads are hidden.
+    pub(crate) output: Option<String>,
+}
+
+impl From<ExecutionInfo> for ExecutionView {
+    fn from(info: ExecutionInfo) -> Self {
+        Self {
+            execution: info.execution_id,
+            status: info.status,
+            started_at: rfc3339(info.started_at),
+            started_at_ms: info.started_at,
+            completed_at_ms: info.completed_at,
+            events: info.event_count,
+        }
+    }
+}
+
+/// One execution; the newest one without a number.
+pub(crate) async fn execution_detail(
+    app: &App,
+    id: &str,
+    wanted: Option<u64>,
+    payloads: bool,
+) -> Result<ExecutionDetail, Problem> {
+    let found = super::execution(&app.client, id, wanted).await?;
+    let mut info = app.client.get_execution_info(id, found.execution).await?;
+    let output = info.output.take().filter(|_| payloads);
+    Ok(ExecutionDetail { execution: info.into(), payloads, output })
+}
+
 /// The newest executions.
 pub(crate) async fn executions(app: &App, id: &str) -> Result<Executions, Problem> {
     let all = app.client.list_executions(id).await?;
@@ -82,15 +120,7 @@ pub(crate) async fn executions(app: &App, id: &str) -> Result<Executions, Proble
     let left_out = all.len().saturating_sub(MOST_EXECUTIONS);
     let mut items = Vec::new();
     for execution in all.into_iter().rev().take(MOST_EXECUTIONS) {
-        let info = app.client.get_execution_info(id, execution).await?;
-        items.push(ExecutionView {
-            execution,
-            status: info.status,
-            started_at: rfc3339(info.started_at),
-            started_at_ms: info.started_at,
-            completed_at_ms: info.completed_at,
-            events: info.event_count,
-        });
+        items.push(app.client.get_execution_info(id, execution).await?.into());
     }
     Ok(Executions { items, left_out })
 }

@@ -1,7 +1,7 @@
 //! The client of the API, and the same calls with the client of the store.
 
 use crate::kit::{PATIENCE, Server, operating};
-use outlast::client::Conflict;
+use outlast::client::{Conflict, Reset};
 use outlast::providers::InstanceQuery;
 use outlast::runtime::observer::StartNote;
 use outlast::{ClientError, EventKind, OrchestrationStatus, PruneOptions};
@@ -94,6 +94,136 @@ async fn errors_are_those_of_the_client_of_a_store() {
     let gone = outlast_client_http::HttpClient::new(&format!("http://{address}")).unwrap();
     assert!(gone.get_queue_depths().await.is_err());
     assert!(outlast_client_http::HttpClient::new("https://x").is_err());
+}
+
+#[tokio::test]
+async fn resets_and_forks_are_those_of_the_client_of_a_store() {
+    let server = Server::on_sqlite(operating()).await;
+    resets_and_forks(&server).await;
+    server.stop().await;
+}
+
+pub(crate) async fn resets_and_forks(server: &Server) {
+    let client = server.client().with_reason("test");
+    server.waiting_order("a").await;
+    let events = server.store.get_orchestration_stats("a").await.unwrap().unwrap().history_event_count;
+    let mut cuts = Vec::new();
+    for event in 0..=events + 1 {
+        let plan = Reset::to_event(event).dry_run();
+        match (client.reset_instance("a", &plan).await, server.store.reset_instance("a", &plan).await) {
+            (Ok(here), Ok(there)) => {
+                assert_eq!(here, there);
+                cuts.push(event);
+            }
+            (Err(ClientError::InvalidInput { .. }), Err(ClientError::InvalidInput { .. })) => {}
+            other => panic!("event {event}: {other:?}"),
+        }
+    }
+    let cut = Reset::to_event(*cuts.last().expect("an event to which the order can be reset"));
+    let forked = client.fork_instance("a", "b", &cut.clone().because("look at a copy")).await.unwrap();
+    assert_eq!(forked.execution_id, 1);
+    let taken = client.fork_instance("a", "b", &cut).await;
+    assert!(matches!(taken, Err(ClientError::InvalidInput { .. })), "{taken:?}");
+    let reset = client.reset_instance("a", &cut.clone().cancel_children()).await.unwrap();
+    assert_eq!(reset.execution_id, 2);
+    let missing = client.reset_instance("missing", &cut).await;
+    assert!(matches!(missing, Err(ClientError::InstanceNotFound { .. })), "{missing:?}");
+    let audit = server.store.audit_page(None, 10).await.unwrap().unwrap();
+    let records: Vec<_> = audit
+        .iter()
+        .map(|record| {
+            let entry = &record.entry;
+            (entry.action.as_str(), entry.actor.as_str(), entry.target.as_str(), entry.reason.as_str())
+        })
+        .collect();
+    let expected =
+        [("instance.reset", "local", "a", "test"), ("instance.fork", "local", "a", "look at a copy")];
+    assert_eq!(records, expected);
+    for id in ["a", "b"] {
+        client.cancel_instance(id, "enough").await.unwrap();
+        let ended = client.wait_for_orchestration(id, PATIENCE).await.unwrap();
+        assert!(matches!(ended, OrchestrationStatus::Failed { .. }), "{id}: {ended:?}");
+    }
+}
+
+#[tokio::test]
+async fn holds_are_those_of_the_client_of_a_store() {
+    let server = Server::on_sqlite(operating()).await;
+    holds(&server).await;
+    server.stop().await;
+}
+
+pub(crate) async fn holds(server: &Server) {
+    let client = server.client();
+    for id in ["a", "b"] {
+        server.waiting_order(id).await;
+    }
+    assert!(client.pause_instance("a", "look first").await.unwrap());
+    let held = client.held_instance("a").await.unwrap();
+    assert_eq!(held, server.store.held_instance("a").await.unwrap());
+    assert_eq!(held.unwrap().hold.reason, "look first");
+    assert_eq!(client.held_instance("b").await.unwrap(), None);
+    assert_eq!(client.held_instance("missing").await.unwrap(), None);
+    assert_eq!(client.pause_orchestration("order", "the warehouse burns").await.unwrap(), 1);
+    let paused = client.paused_orchestrations().await.unwrap();
+    assert_eq!(paused, server.store.paused_orchestrations().await.unwrap());
+    assert_eq!(paused.unwrap()[0].reason, "the warehouse burns");
+    let held = client.list_held(None, 10).await.unwrap();
+    assert_eq!(held, server.store.list_held(None, 10).await.unwrap());
+    assert_eq!(held.iter().map(|held| held.instance_id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(client.list_held(Some("a"), 10).await.unwrap(), held[1..]);
+    assert_eq!(client.list_held(None, 1).await.unwrap(), held[..1]);
+    assert_eq!(client.count_held().await.unwrap(), server.store.count_held().await.unwrap());
+    assert_eq!(client.resume_orchestration("order", "it rains").await.unwrap(), 2);
+    assert_eq!(client.paused_orchestrations().await.unwrap(), Some(Vec::new()));
+    assert_eq!(client.list_held(None, 10).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn reads_are_those_of_the_client_of_a_store() {
+    let server = Server::on_sqlite(operating()).await;
+    reads(&server).await;
+    server.stop().await;
+}
+
+pub(crate) async fn reads(server: &Server) {
+    let (client, store) = (server.client(), &server.store);
+    server.waiting_order("a").await;
+    let version = client.wait_for_status_change("a", 0, Duration::from_millis(5), PATIENCE).await.unwrap();
+    assert_eq!(version, store.get_orchestration_status("a").await.unwrap());
+    let unchanged = client.wait_for_status_change("a", 1, PATIENCE, Duration::from_millis(50)).await;
+    assert!(matches!(unchanged, Err(ClientError::Timeout)), "{unchanged:?}");
+    client.start_orchestration_versioned_typed("c", "counter", "1.0.0", 7_u64).await.unwrap();
+    assert_eq!(client.wait_for_kv_value_typed::<u64>("c", "count", PATIENCE).await.unwrap(), 7);
+    assert_eq!(client.get_kv_value_typed::<u64>("c", "count").await.unwrap(), Some(7));
+    assert_eq!(client.get_kv_value_typed::<u64>("c", "other").await.unwrap(), None);
+    let wrong = client.get_kv_value_typed::<Vec<u64>>("c", "count").await;
+    assert!(matches!(wrong, Err(ClientError::InvalidInput { .. })), "{wrong:?}");
+    let value = client.wait_for_kv_value_or_end("c", "count", PATIENCE).await.unwrap();
+    assert_eq!(value.as_deref(), Some("7"));
+    assert_eq!(client.wait_for_kv_value_or_end("c", "other", PATIENCE).await.unwrap(), None);
+    let open = client.wait_for_kv_value_or_end("a", "other", Duration::ZERO).await;
+    assert!(matches!(open, Err(ClientError::Timeout)), "{open:?}");
+    for id in ["a", "c"] {
+        let info = client.get_execution_info(id, 1).await.unwrap();
+        assert_eq!(format!("{info:?}"), format!("{:?}", store.get_execution_info(id, 1).await.unwrap()));
+        let stats = client.get_orchestration_stats(id).await.unwrap();
+        assert_eq!(stats, store.get_orchestration_stats(id).await.unwrap());
+    }
+    let missing = client.get_execution_info("a", 2).await;
+    assert!(matches!(missing, Err(ClientError::InstanceNotFound { .. })), "{missing:?}");
+    assert_eq!(client.get_orchestration_stats("missing").await.unwrap(), None);
+    let late = client.start_request("order").instance("late").delay(Duration::from_secs(3_600));
+    assert!(late.send().await.unwrap().is_started());
+    let pending = client.pending_work("late", 10).await.unwrap().unwrap();
+    let stored = store.pending_work("late", 10).await.unwrap().unwrap();
+    assert_eq!((pending.message_count, &pending.messages), (1, &stored.messages));
+    assert_eq!(client.get_gauges().await.unwrap(), store.get_gauges().await.unwrap());
+    assert_eq!(client.oldest_due().await.unwrap(), None);
+    assert_eq!(client.list_all_instances().await.unwrap(), store.list_all_instances().await.unwrap());
+    assert_eq!(client.list_instances_by_status("Running").await.unwrap(), ["a"]);
+    assert_eq!(client.node_records().await.unwrap(), store.node_records().await.unwrap());
+    assert_eq!(client.dead_letter(1).await.unwrap(), None);
 }
 
 #[tokio::test]

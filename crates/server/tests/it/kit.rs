@@ -9,6 +9,7 @@ use outlast::providers::{Entropy, OsEntropy, Provider};
 use outlast_client_http::HttpClient;
 use outlast_server::{Options, Scope, Tokens};
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -34,12 +35,19 @@ async fn order(ctx: OrchestrationContext, card: String) -> Result<String, String
     Ok(format!("{paid}, {answer}"))
 }
 
+/// Sets a key to a number, and ends.
+#[outlast::orchestration]
+async fn counter(ctx: OrchestrationContext, count: u64) -> Result<u64, String> {
+    ctx.set_kv_value_typed("count", &count);
+    Ok(count)
+}
+
 pub(crate) struct Server {
     pub(crate) address: String,
     pub(crate) store: Client,
     runtime: Arc<Runtime>,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// The tokens of the tests: one per scope, named after it.
@@ -86,7 +94,7 @@ impl Server {
     }
 
     pub(crate) async fn on(store: Arc<dyn Provider>, options: Options, folder: tempfile::TempDir) -> Self {
-        let module = outlast::module![charge, order];
+        let module = outlast::module![charge, order, counter];
         // Tests store the reports of nodes that they need.
         let quiet = RuntimeOptions { node_heartbeat: None, ..RuntimeOptions::default() };
         let runtime = Runtime::builder().store(store.clone()).register(module).options(quiet).start().await;
@@ -98,7 +106,12 @@ impl Server {
         let serving =
             tokio::spawn(outlast_server::serve(listener, client.clone(), options, std::future::pending()));
         let address = if base.is_empty() { address } else { format!("{address}{base}") };
-        Self { address, store: client, runtime, serving, _folder: folder }
+        Self { address, store: client, runtime, serving, folder }
+    }
+
+    /// The file of a SQLite store.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.path().join("a.db")
     }
 
     /// Starts an order and waits until it waits for its approval.
@@ -206,5 +219,23 @@ impl Answer {
         let body = self.json();
         assert_eq!((&body["status"], body["request_id"].as_str().unwrap().len()), (&self.status.into(), 32));
         (self.status, body["code"].as_str().unwrap().to_string())
+    }
+}
+
+/// Adds finished instances to the file of a SQLite store, in the places before `end` of the order of creation.
+pub(crate) fn fill(file: &Path, end: u64, count: u64) {
+    let file = rusqlite::Connection::open(file).unwrap();
+    file.busy_timeout(PATIENCE).unwrap();
+    let numbers = format!(
+        "WITH RECURSIVE numbers(n, place) AS \
+         (SELECT 1, {end} - 1 UNION ALL SELECT n + 1, place - 1 FROM numbers WHERE n < {count})"
+    );
+    for statement in [
+        "INSERT INTO instances (rowid, instance_id, orchestration_name, orchestration_version, current_execution_id, created_at, updated_at) \
+         SELECT place, 'old-' || n, 'Order', '1.0.0', 1, 1000 + n, 2000 + n FROM numbers",
+        "INSERT INTO executions (instance_id, execution_id, status, output, started_at, completed_at, updated_at) \
+         SELECT 'old-' || n, 1, 'Completed', 'done', 1000 + n, 2000 + n, 2000 + n FROM numbers",
+    ] {
+        file.execute(&format!("{numbers} {statement}"), ()).unwrap();
     }
 }

@@ -17,5 +17,6 @@ mod operate;
 mod operations;
 mod pages;
 mod postgres;
+mod same_methods;
 mod stream;
 mod tls;

@@ -1,7 +1,9 @@
 //! The pages: every screen, hostile texts, base paths, assets.
 
-use crate::kit::{Server, operating};
+use crate::kit::{Server, fill, operating};
 use outlast_server::Options;
+use std::fs;
+use std::path::Path;
 
 #[tokio::test]
 async fn every_screen_answers() {
@@ -114,15 +116,56 @@ async fn pages_have_no_inline_scripts_or_styles() {
             assert!(!page.contains(part), "{part} at {path}");
         }
     }
-    for name in ["main", "act", "events", "hints", "keys", "live", "login", "morph", "time", "why"] {
-        let script = server.get(&format!("/assets/{name}.js")).await;
+    server.stop().await;
+}
+
+/// The names of the scripts in a folder.
+fn scripts_in(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with(".js")).collect()
+}
+
+#[tokio::test]
+async fn scripts_make_no_code_and_no_elements_from_texts() {
+    let server = Server::start(operating()).await;
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut scripts = Vec::new();
+    for name in scripts_in(&crates.join("assets")) {
+        let script = server.get(&format!("/assets/{name}")).await;
         assert!(script.status == 200 && script.headers.contains("text/javascript"), "{name}");
+        scripts.push((name, script.body));
+    }
+    // The page of the demo is served with the dashboard.
+    let demo = crates.join("../cli/src/demo/page");
+    for name in scripts_in(&demo) {
+        let text = fs::read_to_string(demo.join(&name)).unwrap();
+        scripts.push((name, text));
+    }
+    for expected in ["bulk.js", "demo.js", "main.js"] {
+        assert!(scripts.iter().any(|(name, _)| name == expected), "{expected}");
+    }
+    for (name, text) in scripts {
         for part in
             ["innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "new Function", "document.write"]
         {
-            assert!(!script.body.contains(part), "{part} in {name}.js");
+            assert!(!text.contains(part), "{part} in {name}");
         }
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn page_that_ends_before_it_is_full_offers_to_keep_looking() {
+    let server = Server::on_sqlite(Options::default()).await;
+    // More instances than the store looks at for a page.
+    fill(&server.file(), 40_000, 30_000);
+    server.waiting_order("one").await;
+    let short = server.get("/instances?name=order").await.body;
+    assert!(short.contains("1 found so far") && short.contains("keep looking"), "{short}");
+    let answer = server.get("/api/v1/instances?name=order").await.json();
+    assert_eq!((answer["items"].as_array().unwrap().len(), &answer["complete"]), (1, &false.into()));
+    let full = server.get("/instances?limit=1").await.body;
+    assert!(!full.contains("found so far") && full.contains("older"), "{full}");
     server.stop().await;
 }
 

@@ -34,6 +34,27 @@ mod needs_postgres {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+    async fn resets_and_forks_are_those_of_the_client_of_postgres() {
+        let server = Server::on_postgres(operating()).await;
+        client::resets_and_forks(&server).await;
+        server.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn holds_are_those_of_the_client_of_postgres() {
+        let server = Server::on_postgres(operating()).await;
+        client::holds(&server).await;
+        server.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn reads_are_those_of_the_client_of_postgres() {
+        let server = Server::on_postgres(operating()).await;
+        client::reads(&server).await;
+        server.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
     async fn repeated_deliveries_have_no_effect_on_postgres() {
         let server = Server::on_postgres(operating()).await;
         keyed::repeated_deliveries(&server).await;

@@ -85,7 +85,8 @@ impl Operation<'_> {
                 "action" => json!("pause"),
                 "filter" => json!({ "prefix": "run" }),
                 "dry_run" => json!(true),
-                "keep_last" => json!(1),
+                "keep_last" | "to_event" => json!(1),
+                "new_id" => json!("copy"),
                 _ if self.is_required(name) => panic!("no valid value for {name}: {schema}"),
                 _ => continue,
             };
@@ -229,7 +230,9 @@ fn hostile(parameter: &Value) -> Vec<Option<String>> {
         return keys().into_iter().map(Some).collect();
     }
     let is_wait = parameter["name"] == "timeout";
-    let texts = pool.iter().filter(|text| !(is_wait && **text == "60"));
+    // The pause of an orchestration takes a second.
+    let step = if parameter["name"] == "orchestration" { 6 } else { 1 };
+    let texts = pool.iter().step_by(step).filter(|text| !(is_wait && **text == "60"));
     let mut all: Vec<Option<String>> = texts.map(|text| Some(encoded(text))).collect();
     all.extend(raw().into_iter().map(Some));
     all.push(None);

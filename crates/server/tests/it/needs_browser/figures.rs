@@ -1,13 +1,20 @@
-//! Large histories and stores. The tests print what they measure; docs/performance.md has the figures of a quiet machine.
+//! Large histories and stores. The tests print the times that they measure, and bound them: generously, because other tests run beside
+//! them, and strictly with `OUTLAST_TEST_STRICT=1`, for a quiet machine. docs/performance.md has its figures.
 
 use super::shop::{Shop, options};
-use crate::kit::PATIENCE;
+use crate::kit::{PATIENCE, fill};
 use outlast_browser::{Key, open};
 
 /// The events of the long history, about.
 const EVENTS: u64 = 20_000;
 /// The finished instances of the large store; `OUTLAST_TEST_INSTANCES` takes their place.
 const INSTANCES: u64 = 20_000;
+
+/// A bound in milliseconds: the first one with `OUTLAST_TEST_STRICT=1`, otherwise the second one.
+fn bound(strict: f64, generous: f64) -> f64 {
+    let is_strict = std::env::var("OUTLAST_TEST_STRICT").is_ok_and(|value| value == "1");
+    if is_strict { strict } else { generous }
+}
 
 /// Scrolls for four seconds, half a window per frame, and returns the times between frames and the number of elements.
 const SCROLL: &str = "
@@ -43,7 +50,9 @@ async fn long_history_scrolls_with_few_elements() {
     tab.shot("history").await;
     let found = tab.run_later(SCROLL, &[]).await;
     println!("{EVENTS} events: {found}");
-    assert!(found["elements"].as_u64() < Some(500), "{found}");
+    assert!(found["elements"].as_u64().expect("a count of elements") < 500, "{found}");
+    // A display with 60 frames per second shows one each 16.7 ms.
+    assert!(found["p50"].as_f64().expect("a time between frames") < bound(20.0, 250.0), "{found}");
     // Every row is filled when the scrolling ends, also with events that were never in view before.
     tab.until(
         "![...document.querySelectorAll('.flow .event .type')].some((cell) => cell.textContent === '…')",
@@ -77,7 +86,8 @@ async fn list_of_a_large_store_is_painted_at_once() {
     let count = std::env::var("OUTLAST_TEST_INSTANCES").ok().and_then(|count| count.parse().ok());
     let count: u64 = count.unwrap_or(INSTANCES);
     let shop = Shop::busy(options()).await;
-    fill(&shop, count);
+    // Older than those of the shop.
+    fill(&shop.file(), 0, count);
     let tab = open().await;
     let (mut answers, mut paints) = (Vec::new(), Vec::new());
     for _ in 0..9 {
@@ -98,24 +108,7 @@ async fn list_of_a_large_store_is_painted_at_once() {
         "{count} instances: answer after {:.0} ms, first paint after {:.0} ms (medians of 9)",
         answers[4], paints[4]
     );
-    assert!(paints[4] < 2_000.0, "{paints:?}");
+    assert!(paints[4] < bound(300.0, 2_000.0), "{paints:?}");
     tab.check("list of a large store").await;
     shop.stop().await;
-}
-
-/// Adds finished instances, older than those of the shop.
-fn fill(shop: &Shop, count: u64) {
-    let file = rusqlite::Connection::open(shop.file()).unwrap();
-    file.busy_timeout(PATIENCE).unwrap();
-    let numbers = format!(
-        "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {count})"
-    );
-    for statement in [
-        "INSERT INTO instances (rowid, instance_id, orchestration_name, orchestration_version, current_execution_id, created_at, updated_at) \
-         SELECT -n, 'old-' || n, 'Order', '1.0.0', 1, 1000 + n, 2000 + n FROM numbers",
-        "INSERT INTO executions (instance_id, execution_id, status, output, started_at, completed_at, updated_at) \
-         SELECT 'old-' || n, 1, 'Completed', 'done', 1000 + n, 2000 + n, 2000 + n FROM numbers",
-    ] {
-        file.execute(&format!("{numbers} {statement}"), ()).unwrap();
-    }
 }

@@ -72,18 +72,34 @@ async fn every_screen_is_readable_in_both_modes_and_on_a_phone() {
     shop.stop().await;
 }
 
+/// The files that make the list of instances.
+const LIST: [&str; 5] = [
+    "crates/server/assets/style.css",
+    "crates/server/assets/time.js",
+    "crates/server/assets/why.js",
+    "crates/server/templates/instances.html",
+    "crates/server/templates/layout.html",
+];
+/// The files that make the page of an instance.
+const INSTANCE: [&str; 4] = [
+    "crates/server/assets/style.css",
+    "crates/server/assets/time.js",
+    "crates/server/templates/instance.html",
+    "crates/server/templates/layout.html",
+];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn images_of_the_documents_show_a_shop() {
     let shop = Shop::busy(options()).await;
     let tab = open().await;
     tab.size(1120, 620).await;
-    for (name, address, text) in [
-        ("instances", shop.at("/instances"), "order-1041"),
-        ("timeline", shop.instance("order-1041", ""), "Charge"),
-        ("state", shop.instance("order-1041", "?tab=state&at=21&payloads=true"), "after event 21"),
+    for (name, address, text, sources) in [
+        ("instances", shop.at("/instances"), "order-1041", &LIST[..]),
+        ("timeline", shop.instance("order-1041", ""), "Charge", &INSTANCE),
+        ("state", shop.instance("order-1041", "?tab=state&at=21&payloads=true"), "after event 21", &INSTANCE),
     ] {
         show(&tab, name, &address, text).await;
-        tab.document(name).await;
+        tab.document(name, sources).await;
     }
     shop.stop().await;
 }
