@@ -77,5 +77,5 @@ pub use error::SqliteError;
 pub use examine::SqliteExamination;
 #[cfg(feature = "test-hooks")]
 pub use faults::{StatementFault, StatementFaults};
-pub use options::{SqliteOptions, Synchronous};
+pub use options::{LockPatience, SqliteOptions, Synchronous};
 pub use provider::SqliteProvider;

@@ -2,14 +2,14 @@
 
 use crate::counters::Counters;
 use crate::db::{Db, Result, column};
+use crate::threads::busy_handler;
 use crate::url::{Access, Location};
-use crate::{SqliteError, SqliteOptions, schema};
+use crate::{LockPatience, SqliteError, SqliteOptions, schema};
 use outlast_provider_kit::migrations::SchemaState;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 const STATEMENT_CACHE: usize = 128;
 
@@ -79,12 +79,13 @@ fn open_writer(
     Ok(db)
 }
 
-/// The schema of an existing store. Writes nothing.
+/// The schema of an existing store, for tools. Writes nothing.
 pub(crate) fn schema_state(location: &Location) -> Result<SchemaState> {
     let path = path_of(location);
     let log = Log::of(path);
+    let options = SqliteOptions { lock_patience: LockPatience::FiveSeconds, ..SqliteOptions::default() };
     let read = || {
-        let db = open_to_read(path, &SqliteOptions::default(), &Arc::default())?;
+        let db = open_to_read(path, &options, &Arc::default())?;
         match schema::refuse_foreign(&db, path)? {
             true => schema::state(&db, path),
             false => Err(log.empty(&db)),
@@ -104,13 +105,9 @@ pub(crate) fn reader(path: &Path, options: &SqliteOptions, counters: &Arc<Counte
     Ok(db)
 }
 
-#[cfg_attr(
-    not(feature = "test-hooks"),
-    allow(unused_variables, reason = "only tests put a hook into options")
-)]
 fn prepare(conn: Connection, options: &SqliteOptions, counters: &Arc<Counters>) -> Result<Db> {
     conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
-    conn.busy_handler(Some(crate::threads::wait_for_lock))?;
+    conn.busy_handler(Some(busy_handler(options.lock_patience)))?;
     Ok(Db {
         conn,
         counters: Arc::clone(counters),
@@ -122,7 +119,7 @@ fn prepare(conn: Connection, options: &SqliteOptions, counters: &Arc<Counters>) 
 
 /// A connection that cannot write.
 fn open_to_read(path: &Path, options: &SqliteOptions, counters: &Arc<Counters>) -> Result<Db> {
-    let _closes_last = closes_last(path);
+    let _closes_last = closes_last(path, options)?;
     Ok(Db { _closes_last, ..prepare(open_file(path, Access::ReadOnly)?, options, counters)? })
 }
 
@@ -149,18 +146,26 @@ fn open_file(path: &Path, access: Access) -> Result<Connection> {
 
 /// A connection that removes the log and its index beside a file that had neither: a read-only connection makes them, and cannot remove
 /// them. It writes nothing, because the log is empty. `None` for other files: emptying a log would change the file.
-fn closes_last(path: &Path) -> Option<Connection> {
+///
+/// # Errors
+///
+/// [`SqliteError::Busy`] only: the next connection would wait for the same lock. It meets all other errors too.
+fn closes_last(path: &Path, options: &SqliteOptions) -> Result<Option<Connection>> {
     if Log::of(path).is_there || journal_path(path).exists() || size(path) < SMALLEST_DATABASE {
-        return None;
+        return Ok(None);
     }
     let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE;
     let no_creation = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
-    let conn = Connection::open_with_flags(path, flags).ok()?;
+    let Ok(conn) = Connection::open_with_flags(path, flags) else { return Ok(None) };
     drop(no_creation);
-    conn.busy_handler(Some(crate::threads::wait_for_lock)).ok()?;
+    conn.busy_handler(Some(busy_handler(options.lock_patience)))?;
     // The first read opens the log.
     let read: rusqlite::Result<i64> = conn.pragma_query_value(None, "schema_version", |row| row.get(0));
-    read.is_ok().then_some(conn)
+    match read.map_err(SqliteError::from) {
+        Ok(_) => Ok(Some(conn)),
+        Err(busy @ SqliteError::Busy { .. }) => Err(busy),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Creates the file, readable by its owner only, unless it exists. SQLite gives -wal and -shm the same mode.
@@ -326,9 +331,6 @@ pub(crate) fn not_a_database(path: &Path) -> SqliteError {
 pub(crate) fn cannot_open(path: &Path, error: &rusqlite::Error) -> SqliteError {
     SqliteError::CannotOpen { path: path.to_owned(), reason: error.to_string() }
 }
-
-/// How long a statement waits for the lock of another process before it fails with "busy".
-pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {

@@ -26,6 +26,26 @@ impl Synchronous {
     }
 }
 
+/// How long a statement waits for the lock of another process before its call fails with
+/// [`SqliteError::Busy`](crate::SqliteError::Busy).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LockPatience {
+    /// About a minute. For programs that run orchestrations: another process may be migrating the store.
+    #[default]
+    Minute,
+    /// About five seconds. For tools whose user waits for the answer.
+    FiveSeconds,
+}
+
+impl LockPatience {
+    pub(crate) fn longest(self) -> Duration {
+        match self {
+            Self::Minute => Duration::from_secs(60),
+            Self::FiveSeconds => Duration::from_secs(5),
+        }
+    }
+}
+
 /// Settings of a [`SqliteProvider`](crate::SqliteProvider). The defaults suit an embedded store.
 #[derive(Clone)]
 pub struct SqliteOptions {
@@ -39,6 +59,8 @@ pub struct SqliteOptions {
     pub wal_limit_bytes: u64,
     /// How often a parked fetch checks for commits of other processes; at most every 10 ms.
     pub foreign_poll_interval: Duration,
+    /// How long a statement waits for the lock of another process.
+    pub lock_patience: LockPatience,
     /// How many messages of an instance one fetch of a turn takes. The next turns take the rest.
     pub message_bound: MessageBound,
     /// How long a control message for an instance that never starts is kept.
@@ -68,6 +90,7 @@ impl Default for SqliteOptions {
             cache_bytes: 8 << 20,
             wal_limit_bytes: 32 << 20,
             foreign_poll_interval: Duration::from_millis(45),
+            lock_patience: LockPatience::default(),
             message_bound: MessageBound::default(),
             orphan_life: Duration::from_millis(DEFAULT_LIFE_MS),
             inline: false,
@@ -89,6 +112,7 @@ impl fmt::Debug for SqliteOptions {
             .field("cache_bytes", &self.cache_bytes)
             .field("wal_limit_bytes", &self.wal_limit_bytes)
             .field("foreign_poll_interval", &self.foreign_poll_interval)
+            .field("lock_patience", &self.lock_patience)
             .field("message_bound", &self.message_bound)
             .field("orphan_life", &self.orphan_life)
             .field("inline", &self.inline)

@@ -3,11 +3,10 @@
 use crate::command::{Command, Handle};
 use crate::counters::Counters;
 use crate::db::Result;
-use crate::open::LOCK_PATIENCE;
 use crate::readers::Readers;
 use crate::url::Location;
 use crate::writer::{Writer, WriterLoop};
-use crate::{SqliteError, SqliteOptions};
+use crate::{LockPatience, SqliteError, SqliteOptions};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -111,16 +110,30 @@ pub(crate) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<
     spawned.map_err(|error| SqliteError::Other(format!("cannot start thread {name}: {error}")))
 }
 
-/// Waits before the next attempt to lock the database; the pauses become longer. Returns whether to try again.
+/// The function that waits before the next attempt to lock the database. SQLite takes a function without data, so each patience has
+/// its own.
+pub(crate) fn busy_handler(patience: LockPatience) -> fn(i32) -> bool {
+    match patience {
+        LockPatience::Minute => wait_for_lock,
+        LockPatience::FiveSeconds => |attempt| wait_at_most(attempt, LockPatience::FiveSeconds),
+    }
+}
+
+/// Waits before the next attempt to lock the database, for about a minute in all. Returns whether to try again.
 pub(crate) fn wait_for_lock(attempt: i32) -> bool {
+    wait_at_most(attempt, LockPatience::Minute)
+}
+
+/// The pauses become longer with the number of attempts.
+fn wait_at_most(attempt: i32, patience: LockPatience) -> bool {
     let waited = match attempt {
         0..100 => Duration::from_micros(100),
         100..1_000 => Duration::from_micros(500),
         _ => Duration::from_millis(2),
     };
     pause(waited);
-    let patience = i32::try_from(LOCK_PATIENCE.as_millis() / 2).unwrap_or(i32::MAX);
-    attempt < patience
+    let attempts = i32::try_from(patience.longest().as_millis() / 2).unwrap_or(i32::MAX);
+    attempt < attempts
 }
 
 #[allow(clippy::disallowed_methods, reason = "a file lock of another process has no wake-up to wait for")]

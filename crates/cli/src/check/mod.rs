@@ -112,7 +112,7 @@ async fn running(store: &Arc<dyn Provider>) -> Option<u64> {
 async fn is_empty(store: &Arc<dyn Provider>) -> Result<bool, Failure> {
     let Some(admin) = store.as_management_capability() else { return Ok(false) };
     let any = InstanceQuery { limit: Some(1), ..InstanceQuery::default() };
-    let page = admin.query_instances(&any).await.map_err(|error| Failure::new(error.to_string()))?;
+    let page = admin.query_instances(&any).await?;
     Ok(page.instances.is_empty())
 }
 

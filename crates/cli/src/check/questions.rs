@@ -60,7 +60,7 @@ pub(super) async fn write(
         return Err(Failure::new(format!("the store '{}' does not list its instances", store.name())));
     };
     loop {
-        let page = admin.query_instances(&query).await.map_err(|error| Failure::new(error.to_string()))?;
+        let page = admin.query_instances(&query).await?;
         let targets = page.instances.into_iter().map(|info| Target {
             instance: info.instance_id,
             execution_id: info.current_execution_id,

@@ -14,8 +14,7 @@ pub(super) async fn check(
     min_free_mb: u64,
     overdue_ms: u64,
 ) -> Result<Vec<Check>, Failure> {
-    let failed = |error: outlast::providers::ProviderError| Failure::new(error.to_string());
-    let seen = file.examine(overdue_ms).await.map_err(failed)?;
+    let seen = file.examine(overdue_ms).await?;
     let mut settings = Check::fine("settings", "journal_mode is wal, auto_vacuum is incremental");
     if seen.journal_mode != "wal" {
         settings.found(format!(
@@ -48,7 +47,7 @@ pub(super) async fn check(
     }
     let mut orphans = Check::fine("orphans", "every row has its instance");
     if fix {
-        let removed = file.remove_orphans().await.map_err(failed)?;
+        let removed = file.remove_orphans().await?;
         if removed > 0 {
             orphans = Check::fine("orphans", format!("removed {}", counted(removed, "row")));
             orphans.fixed = removed;

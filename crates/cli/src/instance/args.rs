@@ -69,7 +69,8 @@ Exit status: 0 if it completed, 5 if it failed, 4 after the timeout, 3 if it doe
 const CANCEL_EXAMPLES: &str = "Examples:
   outlast instance cancel order-17 --reason 'out of stock' --store shop.db
   outlast instance cancel --name Order --prefix order-2- --dry-run --store shop.db
-  outlast instance cancel --name Order --prefix order-2- --yes --expect 14 --store shop.db";
+  outlast instance cancel --name Order --prefix order-2- --yes --expect 14 --store shop.db
+  outlast instance cancel --version 1.4.0 --idle-for 30d --dry-run --store shop.db";
 
 const RESET_EXAMPLES: &str = "Examples:
   outlast instance reset order-17 --to-event 7 --dry-run --store shop.db
@@ -145,8 +146,8 @@ pub(crate) enum InstanceCommand {
     /// Cancel an instance, or all running instances that match
     ///
     /// The request is stored, and takes effect at the instance's next turn, in any process that runs it. The instance
-    /// then fails with the reason, and its activities and children are cancelled. Without an id, --name or --prefix selects running
-    /// instances; --yes --expect N cancels them if exactly N match.
+    /// then fails with the reason, and its activities and children are cancelled. Without an id, --status, --name, --version,
+    /// --idle-for and --prefix select running instances; --yes --expect N cancels them if exactly N match.
     #[command(after_help = CANCEL_EXAMPLES)]
     Cancel(CancelArgs),
     /// End an instance at its next turn, or all running instances that match, also if their code answers requests to cancel
@@ -192,13 +193,13 @@ pub(crate) enum InstanceCommand {
     Import(ImportArgs),
 }
 
+/// The options of [`Filters`].
+pub(crate) const FILTERS: [&str; 5] = ["status", "name", "version", "idle_for", "prefix"];
+
+// The conditions of `list`, and of the commands that change many instances. Not a doc comment: clap would show it as the help of the
+// subcommand.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// Only instances that are paused or parked, by id and with their hold; also those whose code has not run yet
-    #[arg(long, conflicts_with_all = ["status", "name", "version", "idle_for", "prefix"])]
-    pub(crate) held: bool,
+pub(crate) struct Filters {
     /// Only instances with this status
     #[arg(long, value_name = "STATUS", ignore_case = true)]
     pub(crate) status: Option<Status>,
@@ -214,6 +215,17 @@ pub(crate) struct ListArgs {
     /// Only instances whose id starts with this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Only instances that are paused or parked, by id and with their hold; also those whose code has not run yet
+    #[arg(long, conflicts_with_all = FILTERS)]
+    pub(crate) held: bool,
+    #[command(flatten)]
+    pub(crate) filters: Filters,
     /// The most instances to list
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) limit: u32,

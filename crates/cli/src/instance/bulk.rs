@@ -1,12 +1,13 @@
 //! `outlast instance cancel|terminate|delete|pause|resume` without an id: all instances that match.
 
 use super::args::{BulkArgs, Common};
+use super::list::{Selection, conditions};
 use crate::failure::Failure;
 use crate::output::{plain, print};
 use crate::store::{self, Intent};
-use outlast::client::{BulkChange, BulkVerb};
+use outlast::client::{BulkChange, BulkVerb, Client};
 use outlast::lens::counted;
-use outlast::providers::InstanceQuery;
+use outlast::runtime::OrchestrationStatus;
 use serde::Serialize;
 
 /// The number of ids that a dry run shows.
@@ -25,31 +26,39 @@ impl By {
     }
 }
 
-pub(super) async fn run(common: Common, bulk: &BulkArgs, verb: BulkVerb, by: By) -> Result<(), Failure> {
+pub(super) async fn run(common: Common, bulk: BulkArgs, verb: BulkVerb, by: By) -> Result<(), Failure> {
     let place = common.store.place()?;
     let intent = if bulk.dry_run { Intent::Read } else { Intent::Write };
     let client = store::open(&place, intent).await?;
-    let query = InstanceQuery {
-        orchestration_name: bulk.name.clone(),
-        id_prefix: bulk.prefix.clone(),
-        ..InstanceQuery::default()
-    };
-    let found = client.bulk_select(verb, &query, usize::MAX).await?;
+    let BulkArgs { filters, dry_run, yes, expect } = bulk;
+    let (query, selection) = conditions(filters);
+    let mut found = Vec::new();
+    for instance in client.bulk_select(verb, &query, usize::MAX).await? {
+        if is_selected(&client, &selection, &instance).await? {
+            found.push(instance);
+        }
+    }
     let mut done = Done {
         verb: verb.as_str(),
         kind: verb.is_for(),
         matching: found.len(),
         samples: found.iter().take(SAMPLES).cloned().collect(),
-        dry_run: bulk.dry_run,
+        dry_run,
         changed: 0,
         unchanged: 0,
+        no_longer_matching: 0,
     };
-    if bulk.dry_run {
+    if dry_run {
         return print(common.output, &done, Done::text);
     }
-    confirm(bulk, verb, found.len())?;
+    confirm(expect.filter(|_| yes), verb, found.len())?;
     let change = BulkChange { verb, actor: by.name, reason: by.reason, request: None, created_before: None };
     for instance in &found {
+        // An instance that was idle may have had a turn, or may have continued with another version.
+        if !is_selected(&client, &selection, instance).await? {
+            done.no_longer_matching += 1;
+            continue;
+        }
         match client.bulk_apply(&change, instance).await? {
             true => done.changed += 1,
             false => done.unchanged += 1,
@@ -58,15 +67,30 @@ pub(super) async fn run(common: Common, bulk: &BulkArgs, verb: BulkVerb, by: By)
     print(common.output, &done, Done::text)
 }
 
+/// Whether the instance fulfils the conditions that the command checks itself. An instance that was deleted does not.
+async fn is_selected(client: &Client, selection: &Selection, instance: &str) -> Result<bool, Failure> {
+    if selection.is_everything() {
+        return Ok(true);
+    }
+    match client.get_instance_info(instance).await {
+        Ok(info) => Ok(selection.takes(&info)),
+        // The contract's error for a missing instance has no code of its own.
+        Err(error) => match client.get_orchestration_status(instance).await? {
+            OrchestrationStatus::NotFound => Ok(false),
+            _ => Err(error.into()),
+        },
+    }
+}
+
 /// The set may have changed since the caller has looked at it: the caller names the number of instances.
-fn confirm(bulk: &BulkArgs, verb: BulkVerb, found: usize) -> Result<(), Failure> {
-    match bulk.expect {
-        Some(expected) if bulk.yes && expected == found => Ok(()),
-        Some(expected) if bulk.yes => Err(Failure::refused(format!(
+fn confirm(expected: Option<usize>, verb: BulkVerb, found: usize) -> Result<(), Failure> {
+    match expected {
+        Some(expected) if expected == found => Ok(()),
+        Some(expected) => Err(Failure::refused(format!(
             "{}, and --expect names {expected}: nothing was changed; look again with --dry-run",
             match_text(found, "instance")
         ))),
-        _ => Err(Failure::refused(format!(
+        None => Err(Failure::refused(format!(
             "{}: nothing was changed; `--yes --expect {found}` {}s them, --dry-run shows them",
             match_text(found, "instance"),
             verb.as_str()
@@ -86,6 +110,8 @@ struct Done {
     changed: usize,
     /// The instances that had ended, were held or released, or were gone before.
     unchanged: usize,
+    /// The instances that fulfilled the conditions when the command selected them, and not any more.
+    no_longer_matching: usize,
 }
 
 impl Done {
@@ -93,7 +119,7 @@ impl Done {
         let Self { changed, unchanged, .. } = self;
         if !self.dry_run {
             let instances = counted(*changed, "instance");
-            return match self.verb {
+            let mut text = match self.verb {
                 "cancel" => format!(
                     "Asked {instances} to stop; {unchanged} had ended before. The next turn fails the instance, in a process that runs it.\n"
                 ),
@@ -107,6 +133,11 @@ impl Done {
                 "pause" => format!("Paused {instances}; {unchanged} had ended or were held before.\n"),
                 _ => format!("Resumed {instances}; {unchanged} had ended or were released before.\n"),
             };
+            if self.no_longer_matching > 0 {
+                let moved = counted(self.no_longer_matching, "instance");
+                text.push_str(&format!("Left {moved} unchanged that had gone on since the selection.\n"));
+            }
+            return text;
         }
         let samples: String = self.samples.iter().map(|id| format!("  {}\n", plain(id))).collect();
         let more = match self.matching.saturating_sub(self.samples.len()) {

@@ -1,6 +1,6 @@
 //! The command line of the subcommands of `outlast instance` that change instances.
 
-use super::args::{Common, Status};
+use super::args::{Common, FILTERS, Filters, Status};
 use crate::duration::duration;
 use clap::{Args as ClapArgs, ValueEnum};
 use std::path::PathBuf;
@@ -10,12 +10,8 @@ use std::time::Duration;
 // subcommand.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct BulkArgs {
-    /// Without an id: only instances of this orchestration
-    #[arg(long, value_name = "ORCHESTRATION", conflicts_with = "instance")]
-    pub(crate) name: Option<String>,
-    /// Without an id: only instances whose id starts with this text
-    #[arg(long, value_name = "TEXT", conflicts_with = "instance")]
-    pub(crate) prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) filters: Filters,
     /// Without an id: show the instances that match, and change nothing
     #[arg(long, conflicts_with = "instance")]
     pub(crate) dry_run: bool,
@@ -31,8 +27,8 @@ pub(crate) struct BulkArgs {
 pub(crate) struct CancelArgs {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// The instance's id; without it, all running instances that --name and --prefix select
-    #[arg(required_unless_present_any = ["name", "prefix"])]
+    /// The instance's id; without it, all running instances that --status, --name, --version, --idle-for and --prefix select
+    #[arg(required_unless_present_any = FILTERS, conflicts_with_all = FILTERS)]
     pub(crate) instance: Option<String>,
     #[command(flatten)]
     pub(crate) bulk: BulkArgs,
@@ -45,8 +41,8 @@ pub(crate) struct CancelArgs {
 pub(crate) struct TerminateArgs {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// The instance's id; without it, all running instances that --name and --prefix select
-    #[arg(required_unless_present_any = ["name", "prefix"])]
+    /// The instance's id; without it, all running instances that --status, --name, --version, --idle-for and --prefix select
+    #[arg(required_unless_present_any = FILTERS, conflicts_with_all = FILTERS)]
     pub(crate) instance: Option<String>,
     #[command(flatten)]
     pub(crate) bulk: BulkArgs,
@@ -59,8 +55,8 @@ pub(crate) struct TerminateArgs {
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// The instance's id; without it, all ended roots that --name and --prefix select
-    #[arg(required_unless_present_any = ["name", "prefix"])]
+    /// The instance's id; without it, all ended roots that --status, --name, --version, --idle-for and --prefix select
+    #[arg(required_unless_present_any = FILTERS, conflicts_with_all = FILTERS)]
     pub(crate) instance: Option<String>,
     #[command(flatten)]
     pub(crate) bulk: BulkArgs,
@@ -79,8 +75,8 @@ pub(crate) struct DeleteArgs {
 pub(crate) struct HoldArgs {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// The instance's id; without it, all running instances that --name and --prefix select
-    #[arg(required_unless_present_any = ["name", "prefix"])]
+    /// The instance's id; without it, all running instances that --status, --name, --version, --idle-for and --prefix select
+    #[arg(required_unless_present_any = FILTERS, conflicts_with_all = FILTERS)]
     pub(crate) instance: Option<String>,
     #[command(flatten)]
     pub(crate) bulk: BulkArgs,

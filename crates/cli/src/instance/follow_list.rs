@@ -1,7 +1,7 @@
 //! `outlast instance list --follow`: new and changed instances.
 
 use super::args::ListArgs;
-use super::list::{COLUMNS, Listed, Page, Selection, conditions, selected};
+use super::list::{COLUMNS, Listed, Page, Selection, first_page, selected};
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::follow::{Redraw, Step, check_format, follow};
@@ -18,14 +18,14 @@ const MOST_PAGES: usize = 20;
 pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
     let format = args.common.output;
     check_format(format)?;
-    if args.idle_for.is_some() {
+    if args.filters.idle_for.is_some() {
         return Err(Failure::usage(
             "--follow shows changes, and --idle-for selects instances without changes",
         ));
     }
     let place = args.common.store.clone().place()?;
     let store = store::open_provider(&place, Intent::Read).await?;
-    let (query, selection) = conditions(args);
+    let (query, selection) = first_page(args);
     let mut followed = Followed {
         client: Client::new(store.clone()),
         query,

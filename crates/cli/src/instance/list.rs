@@ -1,6 +1,6 @@
 //! `outlast instance list`
 
-use super::args::{ListArgs, Status};
+use super::args::{Filters, ListArgs, Status};
 use super::follow_list;
 use crate::failure::Failure;
 use crate::output::{plain, print_list, table};
@@ -25,25 +25,29 @@ pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
         return print_list(args.common.output, &page, &page.held, page.next.as_deref(), HeldPage::text);
     }
     let output = args.common.output;
-    let (query, selection) = conditions(args);
+    let (query, selection) = first_page(args);
     let page = Page::from(selected(&client, query, &selection).await?);
     print_list(output, &page, &page.instances, page.next.as_deref(), Page::text)
 }
 
+/// The query for the page that the command line names, and the conditions that the command checks.
+pub(super) fn first_page(args: ListArgs) -> (InstanceQuery, Selection) {
+    let (query, selection) = conditions(args.filters);
+    (InstanceQuery { limit: Some(args.limit), after: args.after, ..query }, selection)
+}
+
 /// The conditions that the store checks, and those that the command checks.
-pub(super) fn conditions(args: ListArgs) -> (InstanceQuery, Selection) {
+pub(super) fn conditions(filters: Filters) -> (InstanceQuery, Selection) {
     let query = InstanceQuery {
-        status: args.status.filter(|status| *status != Status::Unknown).map(|s| s.stored().to_string()),
-        orchestration_name: args.name,
-        id_prefix: args.prefix,
-        limit: Some(args.limit),
-        after: args.after,
+        status: filters.status.filter(|status| *status != Status::Unknown).map(|s| s.stored().to_string()),
+        orchestration_name: filters.name,
+        id_prefix: filters.prefix,
         ..InstanceQuery::default()
     };
     let selection = Selection {
-        status: args.status.filter(|status| *status == Status::Unknown).map(Status::stored),
-        version: args.version,
-        updated_until: args.idle_for.map(|idle| SystemClock.now_ms().saturating_sub(saturating_ms(idle))),
+        status: filters.status.filter(|status| *status == Status::Unknown).map(Status::stored),
+        version: filters.version,
+        updated_until: filters.idle_for.map(|idle| SystemClock.now_ms().saturating_sub(saturating_ms(idle))),
     };
     (query, selection)
 }
@@ -57,7 +61,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    fn is_everything(&self) -> bool {
+    pub(super) fn is_everything(&self) -> bool {
         self.status.is_none() && self.version.is_none() && self.updated_until.is_none()
     }
 

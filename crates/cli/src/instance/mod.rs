@@ -54,31 +54,31 @@ pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
         InstanceCommand::Wait(args) => wait::run(args).await,
         InstanceCommand::Cancel(args) => match args.instance {
             Some(instance) => cancel::run(args.common, instance, args.reason).await,
-            None => bulk::run(args.common, &args.bulk, BulkVerb::Cancel, By::command(args.reason)).await,
+            None => bulk::run(args.common, args.bulk, BulkVerb::Cancel, By::command(args.reason)).await,
         },
         InstanceCommand::Terminate(args) => match args.instance {
             Some(instance) => cancel::terminate(args.common, instance, args.reason).await,
-            None => bulk::run(args.common, &args.bulk, BulkVerb::Terminate, By::command(args.reason)).await,
+            None => bulk::run(args.common, args.bulk, BulkVerb::Terminate, By::command(args.reason)).await,
         },
         InstanceCommand::Delete(args) => {
             let by = By { name: args.by, reason: args.reason };
             match args.instance {
                 Some(instance) => delete::run(args.common, instance, args.force, by).await,
-                None => bulk::run(args.common, &args.bulk, BulkVerb::Delete, by).await,
+                None => bulk::run(args.common, args.bulk, BulkVerb::Delete, by).await,
             }
         }
         InstanceCommand::Pause(args) => {
             let by = By { name: args.by, reason: args.reason };
             match args.instance {
                 Some(instance) => hold::pause(args.common, instance, by).await,
-                None => bulk::run(args.common, &args.bulk, BulkVerb::Pause, by).await,
+                None => bulk::run(args.common, args.bulk, BulkVerb::Pause, by).await,
             }
         }
         InstanceCommand::Resume(args) => {
             let by = By { name: args.by, reason: args.reason };
             match args.instance {
                 Some(instance) => hold::resume(args.common, instance, by).await,
-                None => bulk::run(args.common, &args.bulk, BulkVerb::Resume, by).await,
+                None => bulk::run(args.common, args.bulk, BulkVerb::Resume, by).await,
             }
         }
         InstanceCommand::Reset(args) => reset::reset(args).await,

@@ -2,7 +2,7 @@
 
 use super::{Intent, Place, StoreUrl};
 use crate::failure::Failure;
-use outlast::providers::sqlite::{SqliteError, SqliteProvider};
+use outlast::providers::sqlite::{LockPatience, SqliteError, SqliteOptions, SqliteProvider};
 use outlast::providers::{MigrationRefusal, Provider, SchemaState};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,9 @@ pub(crate) async fn open_file(place: &Place, intent: Intent) -> Result<SqlitePro
         Intent::Write => "rw",
         Intent::Create => "rwc",
     };
-    SqliteProvider::new(&with_mode(&place.url, mode)?, None).await.map_err(|error| failure(&error))
+    // A user waits for the command.
+    let options = SqliteOptions { lock_patience: LockPatience::FiveSeconds, ..SqliteOptions::default() };
+    SqliteProvider::new(&with_mode(&place.url, mode)?, Some(options)).await.map_err(|error| failure(&error))
 }
 
 fn check_place(place: &Place) -> Result<(), Failure> {
@@ -55,7 +57,10 @@ fn failure(error: &SqliteError) -> Failure {
         SqliteError::CannotOpen { path, .. } if !path.exists() => {
             Failure::new(format!("there is no store at '{}': check the path after --store", path.display()))
         }
-        SqliteError::Busy { .. } | SqliteError::Schema { refusal: MigrationRefusal::Newer { .. }, .. } => {
+        SqliteError::Busy { .. } => Failure::unavailable(format!(
+            "{error}: another process holds its lock; try again, or end that process"
+        )),
+        SqliteError::Schema { refusal: MigrationRefusal::Newer { .. }, .. } => {
             Failure::unavailable(error.to_string())
         }
         other => Failure::new(other.to_string()),

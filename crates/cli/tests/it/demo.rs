@@ -12,6 +12,29 @@ fn rewrite_ledger(dir: &Path, change: impl FnOnce(&mut Vec<String>)) {
 }
 
 #[test]
+fn command_of_the_front_page_runs_the_demo() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let readme = read("README.md");
+    let commands = readme.split("`cargo run ").skip(1).map(|rest| rest.split('`').next().unwrap());
+    let demos: Vec<&str> = commands.filter(|command| command.contains("demo")).collect();
+    assert!(!demos.is_empty());
+    // Without a package, cargo runs the only program of the default members.
+    let manifest = |path: &str| read(path).parse::<toml::Table>().unwrap();
+    let members = manifest("Cargo.toml")["workspace"]["default-members"].as_array().unwrap().clone();
+    assert_eq!((members.len(), members[0].as_str()), (1, Some("crates/cli")));
+    let programs = manifest("crates/cli/Cargo.toml")["bin"].as_array().unwrap().clone();
+    assert_eq!((programs.len(), programs[0]["name"].as_str()), (1, Some("outlast")));
+    assert!(!root.join("crates/cli/src/bin").exists(), "no other program");
+    for demo in demos {
+        let args = demo.strip_prefix("--release -- ").unwrap().split(' ');
+        let help = run(args.chain(["--help"])).fine();
+        let page = "http://127.0.0.1:7411/demo";
+        assert!(help.starts_with("Run a shop") && help.contains(page) && readme.contains(page), "{help}");
+    }
+}
+
+#[test]
 fn a_run_prints_its_proof_and_its_files() {
     let dir = tempfile::tempdir().unwrap();
     let out = run(demo(dir.path(), &TINY)).fine();

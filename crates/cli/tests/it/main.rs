@@ -38,6 +38,9 @@ mod runbooks;
 #[cfg(all(unix, feature = "server"))]
 mod serve;
 mod sizes;
+// With all commands.
+#[cfg(all(unix, feature = "server", feature = "tui"))]
+mod snapshots;
 mod stores;
 mod stress;
 mod support;

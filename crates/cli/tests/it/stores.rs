@@ -59,6 +59,38 @@ async fn version_and_idle_filters_select_and_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn changes_of_many_instances_take_the_filters_of_the_list() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("jobs.db");
+    old_and_new(&path).await;
+    let change = |verb: &str, more: &[&str]| {
+        let args = ["instance", verb, "-o", "json", "--store", path.to_str().unwrap()];
+        run(args.iter().chain(more))
+    };
+    for (verb, filter, expected) in [
+        ("cancel", &["--version", "2.0.0"][..], &["new-2.0.0", "old-2.0.0"][..]),
+        ("terminate", &["--idle-for", "1h"], &["old-2.0.0", "old-1.0.0"]),
+        ("pause", &["--idle-for", "1h", "--version", "1.0.0", "--prefix", "old"], &["old-1.0.0"]),
+        ("cancel", &["--status", "Running", "--prefix", "new-1"], &["new-1.0.0"]),
+        ("cancel", &["--status", "completed"], &[]),
+        ("delete", &["--status", "running"], &[]),
+        ("resume", &["--version", "2.0.0"], &[]),
+    ] {
+        let shown = change(verb, &[filter, &["--dry-run"]].concat()).json();
+        assert_eq!(shown["samples"], serde_json::json!(expected), "{verb} {filter:?}");
+    }
+    let filter = ["--version", "2.0.0", "--idle-for", "1h"];
+    let paused = change("pause", &[&filter[..], &["--yes", "--expect", "1"]].concat()).json();
+    assert_eq!((&paused["changed"], &paused["no_longer_matching"]), (&1.into(), &0.into()), "{paused}");
+    let held = change("resume", &["--version", "2.0.0", "--dry-run"]).json();
+    assert_eq!(held["samples"], serde_json::json!(["old-2.0.0"]));
+    for filter in [["--version", "1.0.0"], ["--idle-for", "1h"], ["--status", "running"]] {
+        let refused = change("cancel", &[&["old-1.0.0"][..], &filter].concat());
+        assert_eq!(refused.code, Some(2), "an id and {filter:?}: {refused:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_option_for_the_store_overrides_the_environment() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("jobs.db");

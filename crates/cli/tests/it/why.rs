@@ -8,7 +8,9 @@ use outlast::providers::sqlite::SqliteProvider;
 use outlast::providers::{PendingWork, Provider, TagFilter};
 use outlast::runtime::registry::ActivityRegistry;
 use outlast::runtime::{Runtime, RuntimeOptions, UnregisteredBackoffConfig};
-use outlast::{BackoffStrategy, Event, OrchestrationContext, OrchestrationRegistry, RetryPolicy};
+use outlast::{
+    ActivityContext, BackoffStrategy, Event, OrchestrationContext, OrchestrationRegistry, RetryPolicy,
+};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,6 +70,7 @@ impl Store {
     async fn runtime(&self, options: RuntimeOptions) -> Arc<Runtime> {
         let activities = ActivityRegistry::builder()
             .register("Block", |_, _: String| std::future::pending::<Result<String, String>>())
+            .register("flaky", |_, _: String| std::future::pending::<Result<String, String>>())
             .register("Fails", |_, _: String| async { Err("s3cret error".to_string()) })
             .build();
         let orchestrations = OrchestrationRegistry::builder().register("Does", does).build();
@@ -103,6 +106,12 @@ async fn does(ctx: OrchestrationContext, input: String) -> Result<String, String
     match input.as_str() {
         "activity" => ctx.schedule_activity("Block", "s3cret").await,
         "tagged" => ctx.schedule_activity("Block", "s3cret").with_tag("gpu").await,
+        "session" => {
+            let first = ctx.schedule_activity_on_session("Block", "s3cret", "film-7");
+            let second = ctx.schedule_activity_on_session("Block", "s3cret", "film-7");
+            first.await?;
+            second.await
+        }
         "missing" => ctx.schedule_activity("Nowhere", "s3cret").await,
         "timer" => {
             ctx.schedule_timer(2 * HOUR).await;
@@ -129,6 +138,17 @@ async fn does(ctx: OrchestrationContext, input: String) -> Result<String, String
         "panic" => panic!("s3cret panic"),
         _ => Ok("s3cret output".to_string()),
     }
+}
+
+/// Fails, and is tried again after an hour.
+#[outlast::activity(retry = 5, backoff = "1h", max_backoff = "1h")]
+async fn flaky(_ctx: ActivityContext) -> Result<(), String> {
+    Err("s3cret error".to_string())
+}
+
+#[outlast::orchestration]
+async fn calls_flaky(ctx: OrchestrationContext) -> Result<(), String> {
+    Ok(flaky::call(&ctx).await?)
 }
 
 /// Unregistered handlers are given back for an hour.
@@ -298,6 +318,61 @@ async fn why_follows_an_activity() {
         "set_aside",
         &["for activity 'Block'", "whose item became a dead letter at 20"],
     );
+    runtime.shutdown(Some(0)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn why_names_the_session_whose_owner_takes_no_further_activity() {
+    let store = Store::new().await;
+    // One activity at a time: the owner of the session has no room for its second activity.
+    let runtime = store.runtime(RuntimeOptions { worker_concurrency: 1, ..RuntimeOptions::default() }).await;
+    let first_runs = |_: &[Event], pending: &PendingWork| {
+        let leased = pending.activities.iter().filter(|activity| activity.locked_until.is_some());
+        (pending.activities.len(), leased.count()) == (2, 1)
+    };
+    store.start("on a session", "session", first_runs).await;
+    store.is_because(
+        "on a session",
+        "activity_queued",
+        &["for activity 'Block': it is queued (1 other operation open)."],
+    );
+    store.damage("UPDATE worker_queue SET visible_at = visible_at - 60000 WHERE lock_token IS NULL");
+    let parts = [
+        "it is queued, and the owner of session 'film-7' has not fetched it: start a runtime that registers 'Block', ",
+        "or wait until the session has no owner (1 other operation open).",
+    ];
+    store.is_because("on a session", "activity_queued", &parts);
+    runtime.shutdown(Some(0)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn why_counts_the_failures_that_a_handler_has_reported() {
+    let store = Store::new().await;
+    let builder =
+        Runtime::builder().store(store.store.clone()).register(outlast::module![flaky, calls_flaky]);
+    let options = RuntimeOptions { node_heartbeat: None, ..RuntimeOptions::default() };
+    let runtime = builder.options(options).start().await.unwrap();
+    calls_flaky::start(&store.client).id("tried").await.unwrap();
+    let has_failed = |_: &[Event], pending: &PendingWork| {
+        pending.activities.iter().any(|activity| activity.failures == 1 && activity.locked_until.is_none())
+    };
+    store.until("tried", has_failed).await;
+    let parts = ["for activity 'flaky': its handler failed once, and the next try is in "];
+    store.is_because("tried", "activity_given_back", &parts);
+    runtime.shutdown(None).await;
+
+    store.damage("UPDATE worker_queue SET visible_at = visible_at - 7200000");
+    let parts = ["for activity 'flaky': its handler failed once, and it is queued for its next try."];
+    store.is_because("tried", "activity_queued", &parts);
+
+    // The handler of this runtime does not end.
+    let runtime = store.runtime(RuntimeOptions::default()).await;
+    let runs = |_: &[Event], pending: &PendingWork| {
+        pending.activities.iter().any(|activity| activity.locked_until.is_some())
+    };
+    store.until("tried", runs).await;
+    let parts = ["its handler failed once before, it runs (delivery 1 of 10), and is delivered again in "];
+    store.is_because("tried", "activity_leased", &parts);
     runtime.shutdown(Some(0)).await;
 }
 
