@@ -104,8 +104,14 @@ pub(super) fn broken(events: Vec<Event>) -> Option<&'static str> {
     }
 }
 
+/// `OUTLAST_SCHEDULER_CASES` sets the number of sequences.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("OUTLAST_SCHEDULER_CASES").map_or(1_000, |cases| cases.parse().unwrap());
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_000) })]
+    #![proptest_config(config())]
 
     #[test]
     fn generated_events_lose_no_request_and_no_wake_up(events in events()) {
