@@ -7,7 +7,7 @@ use outlast_toolkit::process;
 pub(crate) const OPTIONS: &str = "\
 Options of the simulator:
   --seeds A..B    runs the worlds of these seeds, after the seeds of testdata/seeds.txt
-  --minutes N     runs worlds for N minutes, starting with the first seed of --seeds
+  --minutes N     runs worlds for N minutes: the same recorded seeds, then from the first seed of --seeds on
   --seed S        runs one world and prints its trace; --without leaves faults out
   --score A..B    runs each known defect until one of these worlds finds it
   --page FILE     writes the table of the score to this page

@@ -22,6 +22,8 @@
 mod defect_tests;
 mod events;
 mod large;
+#[cfg(test)]
+mod sequences;
 mod submit;
 #[cfg(test)]
 mod tests;

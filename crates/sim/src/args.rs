@@ -1,13 +1,13 @@
 //! The command line of the simulator.
 
-use outlast_sim::{Bug, Cut, Fault, Level, Sweep, script_names, sweep_fault_names};
+use outlast_sim::{Bug, Cut, Fault, Level, Sweep, recorded_first, script_names, sweep_fault_names};
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask sim [--seeds A..B | --minutes N | --seed S | --score A..B | --sweep LEVEL] [--bug NAME] [--json FILE]
   --seeds A..B           run these worlds, those that once failed first (default 0..500)
-  --minutes N            run worlds for N minutes, from the first seed of --seeds on
+  --minutes N            run worlds for N minutes: those that once failed, then from the first seed of --seeds on
   --seed S               run one world and print its trace
   --without FAULT,..     leave these faults out of the world
   --without-roots ID,..  leave these instances out of the world
@@ -25,7 +25,7 @@ usage: cargo xtask sim [--seeds A..B | --minutes N | --seed S | --score A..B | -
 pub(crate) enum Mode {
     One(u64),
     Many(Vec<u64>),
-    /// All seeds from the first one on, for this long.
+    /// The recorded seeds and then all seeds from this one on, for this long.
     Minutes(u64, Duration),
     Score(Vec<u64>),
     Sweep(Sweep),
@@ -39,9 +39,6 @@ pub(crate) struct Args {
     pub(crate) json: Option<PathBuf>,
     pub(crate) page: Option<PathBuf>,
 }
-
-/// Seeds whose worlds once failed. Every run begins with them.
-const RECORDED_SEEDS: &str = include_str!("../../../testdata/seeds.txt");
 
 impl Args {
     pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
@@ -83,7 +80,7 @@ impl Args {
             _ if is_sweep => Mode::Sweep(sweep),
             Some(Mode::Minutes(_, time)) => Mode::Minutes(seeds.start, time),
             Some(mode) => mode,
-            None => Mode::Many(with_recorded_seeds(seeds)),
+            None => Mode::Many(recorded_first(seeds).collect()),
         };
         Ok(parsed)
     }
@@ -132,19 +129,6 @@ fn list<C: FromIterator<T>, T>(text: &str, item: impl Fn(&str) -> Result<T, Stri
     text.split(',').filter(|part| !part.is_empty()).map(item).collect()
 }
 
-fn with_recorded_seeds(seeds: std::ops::Range<u64>) -> Vec<u64> {
-    let mut all = recorded_seeds(RECORDED_SEEDS);
-    all.retain(|seed| !seeds.contains(seed));
-    all.extend(seeds);
-    all
-}
-
-/// Reads the seed at the start of each line; the remaining text names the failure that the seed found.
-fn recorded_seeds(text: &str) -> Vec<u64> {
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,9 +142,7 @@ mod tests {
         let Ok(Args { mode: Mode::Many(seeds), bug: None, .. }) = parse("--seeds 1000000..1000003") else {
             panic!("many seeds")
         };
-        assert!(seeds.ends_with(&[1_000_000, 1_000_001, 1_000_002]));
-        assert_eq!(seeds.len(), 3 + recorded_seeds(RECORDED_SEEDS).len());
-        assert_eq!(recorded_seeds("# why\n7 a lost message\n\n9\n"), [7, 9]);
+        assert_eq!(seeds, recorded_first(1_000_000..1_000_003).collect::<Vec<_>>());
     }
 
     #[test]

@@ -11,13 +11,16 @@ use outlast_memory::{MemoryProvider, Rules};
 use outlast_provider::{Clock, Provider};
 use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider, StatementFaults};
 use outlast_testkit::entropy::SeededEntropy;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) struct Backend {
     store: Store,
     /// Injects failing statements; only SQLite has statements.
     pub(crate) statements: Arc<StatementInjector>,
     clock: Arc<SkewedClock>,
+    /// Rows that contradict each other only because the clock was set back.
+    ahead_of_clock: Mutex<BTreeSet<String>>,
 }
 
 enum Store {
@@ -70,7 +73,7 @@ impl Backend {
                 Store::Mirrored(Arc::new(Mirror::new(in_memory().await, Arc::new(model), plan.mirror_waits)))
             }
         };
-        Self { store, statements, clock: skewed }
+        Self { store, statements, clock: skewed, ahead_of_clock: Mutex::default() }
     }
 
     /// The store as a client, an operator or a check sees it, which runs in no node.
@@ -135,22 +138,55 @@ impl Backend {
     pub(crate) async fn dump(&self) -> Result<Vec<String>, String> {
         match &self.store {
             Store::Memory(store) => Ok(store.dump()),
-            Store::Sqlite(store) => sqlite_rows(store, self.clock.latest_ms()).await,
-            Store::SqliteFile(file) => sqlite_rows(file.observer(), self.clock.latest_ms()).await,
-            Store::Mirrored(both) => both.dump(self.clock.latest_ms()).await,
+            Store::Sqlite(store) => self.without_rows_ahead(sqlite_rows(store).await?),
+            Store::SqliteFile(file) => self.without_rows_ahead(sqlite_rows(file.observer()).await?),
+            // The clock of such a world is never set back.
+            Store::Mirrored(both) => both.dump().await,
         }
+    }
+
+    /// Leaves out and counts the rows that are explained by a clock that was set back.
+    fn without_rows_ahead(&self, rows: Vec<String>) -> Result<Vec<String>, String> {
+        let latest_ms = self.clock.latest_ms();
+        let (ahead, rows): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|line| is_ahead_of_clock(line, latest_ms));
+        self.ahead_of_clock.lock().unwrap_or_else(PoisonError::into_inner).extend(ahead);
+        Ok(rows)
+    }
+
+    /// Number of rows that were left out.
+    pub(crate) fn rows_ahead_of_clock(&self) -> u64 {
+        self.ahead_of_clock.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
     }
 }
 
-/// The rows of a SQLite store. An activity whose time had come may be due in the future again after the clock was set back, while its
-/// column `delayed` says otherwise. Such a row is left out if its time is not after `latest_ms`, the latest time that the clock had.
-pub(crate) async fn sqlite_rows(store: &SqliteProvider, latest_ms: u64) -> Result<Vec<String>, String> {
-    let mut lines = store.dump().await.map_err(|error| format!("no dump: {error}"))?;
-    let is_explained = |line: &String| {
-        let row = line.strip_suffix(" an unmarked activity that waits for its time");
-        let visible_at = row.and_then(|row| row.rsplit(' ').next()?.parse::<u64>().ok());
-        visible_at.is_some_and(|visible_at| visible_at <= latest_ms)
-    };
-    lines.retain(|line| !is_explained(line));
-    Ok(lines)
+/// The rows of a SQLite store.
+pub(crate) async fn sqlite_rows(store: &SqliteProvider) -> Result<Vec<String>, String> {
+    store.dump().await.map_err(|error| format!("no dump: {error}"))
+}
+
+/// Whether a clock that was set back explains the contradiction of this line. An activity whose time has come is stored without the mark
+/// `delayed`. If the clock is set back behind this time, it is in the future again, but never after `latest_ms`, the latest time that the
+/// clock has had.
+fn is_ahead_of_clock(line: &str, latest_ms: u64) -> bool {
+    let row = line.strip_suffix(" an unmarked activity that waits for its time");
+    let visible_at = row.and_then(|row| row.rsplit(' ').next()?.parse::<u64>().ok());
+    visible_at.is_some_and(|visible_at| visible_at <= latest_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_unmarked_activities_up_to_the_latest_time_are_explained_by_the_clock() {
+        for (line, explained) in [
+            ("contradiction i 1 2 500 an unmarked activity that waits for its time", true),
+            ("contradiction i 1 2 501 an unmarked activity that waits for its time", false),
+            ("contradiction i 1 2 400 an activity half leased", false),
+            ("work i 1 2 400 false 0 0", false),
+        ] {
+            assert_eq!(is_ahead_of_clock(line, 500), explained, "{line}");
+        }
+    }
 }

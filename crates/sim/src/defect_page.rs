@@ -17,13 +17,18 @@ xtask sim --score 0..2000 --page docs/internals/defects.md` writes this page. Th
 
 ";
 
-const SCHEDULER: &str = "the generated sequences of its tests";
+/// The defects of the PostgreSQL scheduler, as a test of outlast-postgres found them: name, number of sequences, and the property that fell.
+const SCHEDULER: &str = include_str!("../../../testdata/scheduler-defects.txt");
 
 /// Writes the page. Returns `false` if it cannot be written.
 pub(crate) fn write(page: &Path, found: &[Found], most_seeds: usize) -> bool {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let sources = sources(&root.join("crates"));
-    let mut text = format!("{TOP}Seeds are the worlds that ran until one failed, of {most_seeds}.\n\n");
+    let mut text = format!(
+        "{TOP}Seeds are the worlds that ran until one failed, of {most_seeds}. No world has PostgreSQL: for its scheduler they are \
+         [generated sequences](../../crates/postgres/src/scheduler/sequences.rs) of events, of 2,000, and the property that fell is \
+         written out.\n\n"
+    );
     text.push_str(
         "| defect | family | place | wrong behaviour | seeds | fell |\n|---|---|---|---|---|---|\n",
     );
@@ -32,8 +37,7 @@ pub(crate) fn write(page: &Path, found: &[Found], most_seeds: usize) -> bool {
         let row = found.iter().find(|(bug, ..)| bug.shipped() == Some(*defect));
         let (seeds, fell) = match row {
             Some((_, seeds, failure)) => (seeds.to_string(), code(failure).to_string()),
-            None if place.starts_with("crates/postgres") => ("-".to_string(), SCHEDULER.to_string()),
-            None => ("not found".to_string(), String::new()),
+            None => by_sequences(*defect).unwrap_or_else(|| ("not found".to_string(), String::new())),
         };
         let (family, behaviour) = (defect.family(), defect.text().trim());
         let _ = writeln!(text, "| `{defect:?}` | {family} | `{place}` | {behaviour} | {seeds} | {fell} |");
@@ -43,6 +47,14 @@ pub(crate) fn write(page: &Path, found: &[Found], most_seeds: usize) -> bool {
         let _ = writeln!(text, "| `{}` | {seeds} | {} |", bug.name(), code(failure));
     }
     fs::write(page, text).is_ok()
+}
+
+/// The number of generated sequences that found a defect of the PostgreSQL scheduler, and the property that fell.
+fn by_sequences(defect: Defect) -> Option<(String, String)> {
+    let name = format!("{defect:?}");
+    let mut found = SCHEDULER.lines().map(|line| line.splitn(3, ' '));
+    let mut row = found.find_map(|mut words| (words.next()? == name).then_some(words))?;
+    Some((row.next()?.to_string(), row.next()?.to_string()))
 }
 
 /// The code of a broken invariant.
@@ -82,6 +94,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use outlast_sim::{Bug, shipped_bugs};
 
     #[test]
     fn every_shipped_defect_has_exactly_one_place() {
@@ -94,5 +107,13 @@ mod tests {
             assert_eq!(places, 1, "{defect:?}");
         }
         assert!(Defect::ALL.len() >= 40);
+    }
+
+    #[test]
+    fn every_shipped_defect_is_found_by_worlds_or_by_sequences() {
+        for defect in Defect::ALL {
+            let is_of_worlds = shipped_bugs().contains(&Bug::Shipped(*defect));
+            assert_ne!(by_sequences(*defect).is_some(), is_of_worlds, "{defect:?}");
+        }
     }
 }

@@ -7,10 +7,12 @@ mod report;
 mod sweep_report;
 
 use args::{Args, Mode};
-use outlast_sim::{BUGS, Bug, Settings, first_failures, run, run_many, run_while, shipped_bugs, sweep};
+use outlast_sim::{
+    BUGS, Bug, Settings, first_failures, recorded_first, run, run_many, run_while, shipped_bugs, sweep,
+};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
@@ -38,8 +40,9 @@ fn main() -> ExitCode {
 
 #[allow(clippy::disallowed_methods, reason = "the run is limited by real time")]
 fn run_for(first: u64, time: Duration, settings: &Settings) -> outlast_sim::Summary {
-    let (began, next) = (Instant::now(), AtomicU64::new(first));
-    run_while(|| (began.elapsed() < time).then(|| next.fetch_add(1, Relaxed)), settings)
+    let (began, seeds) = (Instant::now(), Mutex::new(recorded_first(first..)));
+    let next = || seeds.lock().unwrap_or_else(PoisonError::into_inner).next();
+    run_while(|| if began.elapsed() < time { next() } else { None }, settings)
 }
 
 /// Runs one world and prints its whole trace.

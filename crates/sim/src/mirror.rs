@@ -61,11 +61,11 @@ impl Mirror {
     }
 
     /// The rows of both stores. Fails if the rows or any answer differed.
-    pub(crate) async fn dump(&self, latest_ms: u64) -> Result<Vec<String>, String> {
+    pub(crate) async fn dump(&self) -> Result<Vec<String>, String> {
         if let Some(difference) = self.state().difference.take() {
             return Err(format!("I12: {difference}"));
         }
-        let found = sqlite_rows(&self.store, latest_ms).await?;
+        let found = sqlite_rows(&self.store).await?;
         let expected = self.model.dump();
         match found.iter().zip(&expected).find(|(found, expected)| found != expected) {
             Some((found, expected)) => {

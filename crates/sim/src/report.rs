@@ -46,6 +46,10 @@ pub(crate) fn summary(summary: &Summary, settings: &Settings, json: Option<&Path
         "{} outputs judged, {} not: their instance was cancelled, or an activity or a child was poisoned",
         tally.outputs_judged, tally.outputs_not_judged
     );
+    println!(
+        "{} contradictions between rows explained: the clock was set back behind the time of an activity",
+        tally.rows_ahead_of_clock
+    );
     let thin = tally.thin_cells(LEAST_PER_CELL);
     let is_covered = summary.seeds < ENOUGH_SEEDS || thin.is_empty();
     if !is_covered {
@@ -118,6 +122,7 @@ fn summary_figures(summary: &Summary) -> Value {
         "recoveries": tally.recoveries,
         "outputs_judged": tally.outputs_judged,
         "outputs_not_judged": tally.outputs_not_judged,
+        "rows_ahead_of_clock": tally.rows_ahead_of_clock,
         "faults": tally.fault_count(),
         "faults_by_kind": faults,
     })

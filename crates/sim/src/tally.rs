@@ -37,6 +37,9 @@ pub struct Tally {
     pub worlds: Counts<&'static str>,
     /// How often a process opened a store that no other process had open, and recovered its log.
     pub recoveries: u64,
+    /// Activities that contradicted the mark of their delay, because the store's clock was set back behind the time at which they were
+    /// stored.
+    pub rows_ahead_of_clock: u64,
 }
 
 /// Faults of single calls.
@@ -125,6 +128,7 @@ impl Tally {
         self.outputs_not_judged += other.outputs_not_judged;
         self.worlds.merge(&other.worlds);
         self.recoveries += other.recoveries;
+        self.rows_ahead_of_clock += other.rows_ahead_of_clock;
     }
 
     /// A table with a row for each operation and a column for each fault. A dash marks a fault that cannot happen to

@@ -103,6 +103,7 @@ async fn run_shared(shared: &Arc<Shared>) -> Outcome {
     shared.tally().statements(&shared.backend.statements.injected());
     shared.tally().worlds.increment(shared.plan.store.name());
     shared.tally().recoveries = shared.backend.recoveries();
+    shared.tally().rows_ahead_of_clock = shared.backend.rows_ahead_of_clock();
     let tally = shared.tally().clone();
     Outcome { seed, failures: shared.failures(), digest, lines, setting, tally }
 }

@@ -1,25 +1,25 @@
+//! Single transitions of the scheduler: what a transaction takes, and which tasks are woken.
+
 use super::large::LARGE_BYTES;
 use super::*;
 use crate::ask::TurnAsk;
-use crate::leased::{RawTurn, TurnFetch};
 use crate::notify::PATIENCE as PATIENCE_OF_ITEMS;
-use crate::parked::{Fetch, GroupDone};
+use crate::parked::Fetch;
 use crate::reply::Reply;
 use crate::request::{Abandon, Attempts, Lease, Message, ReadTexts, Renew};
 use outlast_provider::OsEntropy;
 use outlast_provider_kit::MessageRow;
 use outlast_provider_kit::TurnAtFetch;
-use proptest::prelude::*;
 use tokio::sync::oneshot;
 
-const LIMITS: Limits = Limits {
+pub(super) const LIMITS: Limits = Limits {
     lanes: 2,
     has_lane_for_arrivals: true,
     poll_interval: Duration::from_secs(600),
     idle_poll_interval: Duration::from_secs(600),
 };
 
-fn renewal() -> Request {
+pub(super) fn renewal() -> Request {
     let reply = Reply::new("renew", oneshot::channel().0);
     let (lease, attempts) = (Lease::Activity { secret: [0; 16], id: 1 }, Attempts::default());
     Request::Renew(Renew { lease, extend_ms: 1, reply, attempts })
@@ -34,7 +34,7 @@ pub(super) fn read_of(bytes: usize) -> Request {
     Request::ReadTexts(ReadTexts { lease, ids: vec![1], bytes, reply, attempts })
 }
 
-fn message_of(instance: String, begins: bool) -> Request {
+pub(super) fn message_of(instance: String, begins: bool) -> Request {
     let row = MessageRow { instance_id: instance, work_item: "{}".to_string(), not_before: 0, begins };
     let reply = Reply::new("enqueue", oneshot::channel().0);
     Request::Message(Message { row, begins, delay_ms: 0, most: None, reply })
@@ -254,292 +254,4 @@ fn neither_large_nor_small_requests_starve_on_one_lane_while_both_always_wait() 
         scheduler.on_lane_free(transaction.load, transaction.large, now);
     }
     assert!(large >= 70 && small >= 250, "{large} large and {small} small transactions");
-}
-
-/// What may happen to a scheduler. Numbers choose among what is there.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Event {
-    Fetch {
-        parks: bool,
-    },
-    Leave(usize),
-    Renew,
-    Large,
-    Message {
-        begins: bool,
-    },
-    /// Another process commits an item, and notifies this one.
-    Notified,
-    Lane,
-    ArrivalsLane,
-    /// The server commits a transaction; hand-offs are accepted or refused.
-    Execute {
-        nth: usize,
-        accepts: bool,
-    },
-    Finish(usize),
-    Fail(usize),
-    ServerAway,
-    Pass {
-        ms: u64,
-    },
-}
-
-pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
-    let event = prop_oneof![
-        3 => any::<bool>().prop_map(|parks| Event::Fetch { parks }),
-        1 => any::<usize>().prop_map(Event::Leave),
-        1 => Just(Event::Renew),
-        1 => Just(Event::Large),
-        3 => any::<bool>().prop_map(|begins| Event::Message { begins }),
-        1 => Just(Event::Notified),
-        6 => Just(Event::Lane),
-        2 => Just(Event::ArrivalsLane),
-        6 => (any::<usize>(), any::<bool>()).prop_map(|(nth, accepts)| Event::Execute { nth, accepts }),
-        6 => any::<usize>().prop_map(Event::Finish),
-        1 => any::<usize>().prop_map(Event::Fail),
-        1 => Just(Event::ServerAway),
-        2 => (1_u64..30).prop_map(|ms| Event::Pass { ms }),
-    ];
-    prop::collection::vec(event, 1..80)
-}
-
-struct Running {
-    transaction: Transaction,
-    is_of_lane: bool,
-    /// The fetches that each poll group serves, and whether hand-offs are accepted, once the server has committed.
-    executed: Option<(Vec<usize>, bool)>,
-}
-
-/// A scheduler with a server that stores messages of instances, each of which is a turn.
-struct World {
-    scheduler: Scheduler,
-    now: Instant,
-    fetchable: usize,
-    running: Vec<Running>,
-    callers: Vec<
-        oneshot::Receiver<Result<Option<crate::leased::Guarded<RawTurn>>, outlast_provider::ClassifiedError>>,
-    >,
-    /// Requests that were submitted and not yet committed.
-    waiting_requests: usize,
-    instances: usize,
-}
-
-impl World {
-    fn new() -> Self {
-        Self {
-            scheduler: Scheduler::new(LIMITS),
-            now: Instant::now(),
-            fetchable: 0,
-            running: Vec::new(),
-            callers: Vec::new(),
-            waiting_requests: 0,
-            instances: 0,
-        }
-    }
-
-    fn submit(&mut self, request: Request) {
-        self.waiting_requests += 1;
-        self.scheduler.submit(request, self.now);
-    }
-
-    fn on(&mut self, event: Event) {
-        match event {
-            Event::Fetch { parks } => {
-                let (sender, caller) = oneshot::channel();
-                let ask = TurnAsk { lock_ms: 60_000, filter: None, bound: Default::default() };
-                self.scheduler.fetch_turn(Fetch { ask, parks, is_new: true, caller: sender });
-                self.callers.push(caller);
-            }
-            Event::Leave(nth) => {
-                if !self.callers.is_empty() {
-                    drop(self.callers.swap_remove(nth % self.callers.len()));
-                }
-            }
-            Event::Renew => self.submit(renewal()),
-            Event::Large => self.submit(read_of(LARGE_BYTES)),
-            Event::Message { begins } => {
-                self.instances += 1;
-                self.submit(message_of(format!("i{}", self.instances), begins));
-            }
-            Event::Notified => {
-                self.fetchable += 1;
-                self.scheduler.on_notification(PerQueue::TURNS, 0);
-            }
-            Event::Lane => drop(self.lane()),
-            Event::ArrivalsLane => {
-                if let Next::Send(transaction) = self.scheduler.next_of_arrivals(self.now, &OsEntropy) {
-                    self.running.push(Running {
-                        transaction: *transaction,
-                        is_of_lane: false,
-                        executed: None,
-                    });
-                }
-            }
-            Event::Execute { nth, accepts } => self.execute(nth, accepts),
-            Event::Finish(nth) => self.finish(nth),
-            Event::Fail(nth) => self.fail(nth),
-            Event::ServerAway => drop(self.scheduler.on_server_away(self.now)),
-            Event::Pass { ms } => self.now += Duration::from_millis(ms),
-        }
-    }
-
-    /// A lane that is free asks for its next transaction; returns whether it sends one, or until when it waits.
-    fn lane(&mut self) -> Result<(), Option<Instant>> {
-        if self.running.iter().filter(|running| running.is_of_lane).count() == LIMITS.lanes {
-            return Err(None);
-        }
-        match self.scheduler.next(self.now, &OsEntropy) {
-            Next::Send(transaction) => {
-                self.running.push(Running { transaction: *transaction, is_of_lane: true, executed: None });
-                Ok(())
-            }
-            Next::WaitUntil(at) => Err(at),
-            Next::End => panic!("the store is not closed"),
-        }
-    }
-
-    fn execute(&mut self, nth: usize, accepts: bool) {
-        let mut open: Vec<_> = self.running.iter_mut().filter(|running| running.executed.is_none()).collect();
-        if open.is_empty() {
-            return;
-        }
-        let place = nth % open.len();
-        let running = &mut open[place];
-        let batch = &running.transaction.batch;
-        self.waiting_requests -= batch.len();
-        let handed_off = running.transaction.hand_offs.turns.hand_offs.len();
-        self.fetchable += batch.messages.len() - if accepts { handed_off } else { 0 };
-        let mut served = Vec::new();
-        for group in &running.transaction.polls.turns.groups {
-            served.push(group.len().min(self.fetchable));
-            self.fetchable -= group.len().min(self.fetchable);
-        }
-        running.executed = Some((served, accepts));
-    }
-
-    fn take_running(&mut self, nth: usize, executed: bool) -> Option<Running> {
-        let places: Vec<usize> = (0..self.running.len())
-            .filter(|place| self.running[*place].executed.is_some() == executed)
-            .collect();
-        let place = *places.get(nth.checked_rem(places.len())?)?;
-        let running = self.running.remove(place);
-        let polls = PerQueue { turns: !running.transaction.polls.turns.is_empty(), activities: false };
-        self.scheduler.on_polls_ended(polls);
-        let Transaction { load, large, .. } = running.transaction;
-        match (running.is_of_lane, large) {
-            (true, _) => self.scheduler.on_lane_free(load, large, self.now),
-            (false, Some(large)) => self.scheduler.on_arrivals_lane_free(large, self.now),
-            (false, None) => {}
-        }
-        Some(running)
-    }
-
-    fn finish(&mut self, nth: usize) {
-        let Some(Running { transaction, executed: Some((served, accepts)), .. }) =
-            self.take_running(nth, true)
-        else {
-            return;
-        };
-        let hand_off = |fetch: TurnFetch| match accepts {
-            true => HandOffDone::Served { lock_ms: fetch.ask.lock_ms },
-            false => HandOffDone::Refused(fetch),
-        };
-        let changes = PerQueue { turns: transaction.polls.turns.changes, activities: 0 };
-        let groups = transaction.polls.turns.groups.into_iter().zip(served);
-        let polls = groups.map(|(mut group, served)| {
-            let unserved = group.split_off(served);
-            // A caller that has gone gives its turn back, with a notification.
-            for fetch in group.into_iter().filter(|fetch| fetch.caller.is_closed()) {
-                drop(fetch);
-                self.fetchable += 1;
-                self.scheduler.on_remote_change(PerQueue::TURNS);
-            }
-            let is_served = served > 0;
-            GroupDone { unserved, is_served, lock_ms: 60_000, due_ms: None, no_sessions: None }
-        });
-        let done = LaneDone {
-            polls: PerQueue { turns: polls.collect(), activities: Vec::new() },
-            hand_offs: PerQueue {
-                turns: transaction.hand_offs.turns.fetches.into_iter().map(hand_off).collect(),
-                activities: Vec::new(),
-            },
-            changes,
-            frees: transaction.frees,
-            visible_in_ms: None,
-            has_more_messages: false,
-            ends_turns: false,
-            asked_next_due: true,
-        };
-        let empty = self.scheduler.on_lane_done(done, self.now);
-        assert!(empty.turns.iter().all(|fetch| !fetch.parks));
-    }
-
-    fn fail(&mut self, nth: usize) {
-        let Some(Running { transaction, .. }) = self.take_running(nth, false) else { return };
-        let fetches =
-            transaction.hand_offs.turns.fetches.into_iter().chain(transaction.polls.turns.into_fetches());
-        self.scheduler.on_polls_lost(PerQueue { turns: fetches.collect(), activities: Vec::new() });
-        let (arrivals, fenced) = transaction.batch.into_parts();
-        arrivals.into_iter().chain(fenced).for_each(|request| self.scheduler.submit(request, self.now));
-    }
-
-    /// Lets the lanes run until none has anything to do. Time passes only while heavy transactions, the pause after a lost server
-    /// or the pause between large requests hold a lane back: a periodic poll does not help.
-    fn settle(&mut self) {
-        for _ in 0..10_000 {
-            match self.lane() {
-                Ok(()) => {}
-                Err(_) if !self.running.is_empty() => {
-                    self.execute(0, true);
-                    self.finish(0);
-                }
-                Err(Some(at)) if at <= self.now + Duration::from_secs(10) => self.now = self.now.max(at),
-                Err(_) => return,
-            }
-        }
-        panic!("the lanes never come to rest");
-    }
-}
-
-/// A poll for a fetch that does not park speaks for one that came meanwhile, and misses a commit.
-#[test]
-fn fetch_that_counts_as_tried_by_a_poll_that_missed_a_commit_is_polled_for() {
-    let fetch = |parks| Event::Fetch { parks };
-    let message = Event::Message { begins: false };
-    let mut world = World::new();
-    for event in [
-        message,
-        Event::Lane,
-        fetch(false),
-        Event::Lane,
-        Event::Execute { nth: 1, accepts: false },
-        fetch(true),
-    ] {
-        world.on(event);
-    }
-    world.settle();
-    assert_eq!((world.fetchable, world.scheduler.parked.turns.asks().count()), (0, 0));
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
-
-    /// Whatever happens: in the end every request is committed once, and no turn is fetchable while a fetch waits for one.
-    #[test]
-    fn generated_events_lose_no_request_and_no_wake_up(events in events()) {
-        let (waiting_requests, fetchable, waits) = left_after(events);
-        prop_assert_eq!(waiting_requests, 0);
-        prop_assert!(fetchable == 0 || waits == 0, "{} turns, {} fetches", fetchable, waits);
-    }
-}
-
-/// The requests, the fetchable turns and the parked fetches that are left after these events, when the lanes have come to rest.
-pub(super) fn left_after(events: Vec<Event>) -> (usize, usize, usize) {
-    let mut world = World::new();
-    for event in events {
-        world.on(event);
-    }
-    world.settle();
-    (world.waiting_requests, world.fetchable, world.scheduler.parked.turns.asks().count())
 }

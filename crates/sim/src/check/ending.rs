@@ -168,7 +168,10 @@ fn stored_output(
         Some(EventKind::OrchestrationCompleted { output }) => Ok(output.as_str()),
         Some(EventKind::OrchestrationFailed { details }) => match failure(shared, details, false) {
             Some(message) => Err(message),
-            None => return Ok(()),
+            None => {
+                shared.tally().outputs_not_judged += 1;
+                return Ok(());
+            }
         },
         _ => return Err(format!("I7: instance '{instance}', for which no client waits, has not ended")),
     };

@@ -3,7 +3,9 @@
 mod model;
 mod sweep;
 
-use outlast_sim::{BUGS, Bug, Outcome, Settings, first_failure, run, run_many, shipped_bugs, shrink};
+use outlast_sim::{
+    BUGS, Bug, Outcome, Settings, first_failure, recorded_seeds, run, run_many, shipped_bugs, shrink,
+};
 
 #[test]
 fn two_runs_of_a_seed_have_the_same_trace() {
@@ -17,6 +19,14 @@ fn two_runs_of_a_seed_have_the_same_trace() {
         assert_eq!(first, second, "seed {seed}");
     }
     assert_ne!(run(3, &settings).digest, run(4, &settings).digest);
+}
+
+#[test]
+fn worlds_that_once_failed_pass() {
+    let seeds = recorded_seeds();
+    let summary = run_many(&seeds, &Settings::default());
+    assert_eq!(summary.failed, []);
+    assert_eq!(summary.seeds, seeds.len());
 }
 
 /// `OUTLAST_SIM_WORLDS` sets the number of worlds; `cargo xtask mutants` needs more of them.
