@@ -145,9 +145,9 @@ fn all_figures(
         "cuts_sabotaged": ignoring_syncs.tally.cuts,
         "lost_sabotaged": ignoring_syncs.tally.lost,
         "broken_sabotaged": ignoring_syncs.broken.len(),
-        "cuts_preallocated_too_early": too_early.tally.cuts,
-        "lost_preallocated_too_early": too_early.tally.lost,
-        "broken_preallocated_too_early": too_early.broken.len(),
+        "cuts_sabotaged_preallocation": too_early.tally.cuts,
+        "lost_sabotaged_preallocation": too_early.tally.lost,
+        "broken_sabotaged_preallocation": too_early.broken.len(),
     })
 }
 
