@@ -223,8 +223,8 @@ impl CommitLog {
         let mut guard = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let (file, counts) = &mut *guard;
         change(counts);
-        // Written under the lock, so that the file never contains older counts. After a failed write, the counts of this change
-        // are part of the next one.
+        // Written under the lock, so that the file never contains older counts. The next write makes up for a
+        // failed one, because it writes all counts.
         let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&counts.bytes()));
     }
 
