@@ -109,12 +109,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A folder for the files of one boot. It is in memory if possible: [`Disk`] simulates durability, so a real disk would
 /// only be slower.
-pub(crate) fn folder() -> std::io::Result<tempfile::TempDir> {
+pub(crate) fn folder() -> io::Result<tempfile::TempDir> {
     outlast_testkit::folder::in_memory("outlast-power-")
 }
 
 /// Writes files into a folder.
-pub(crate) fn restore(images: &Images, folder: &Path) -> std::io::Result<()> {
+pub(crate) fn restore(images: &Images, folder: &Path) -> io::Result<()> {
     images.iter().try_for_each(|(name, bytes)| std::fs::write(folder.join(name), bytes))
 }
 
@@ -125,7 +125,7 @@ impl Disk {
         images: &Images,
         cut_time: CutTime,
         ignores_sync: bool,
-    ) -> std::io::Result<Arc<Self>> {
+    ) -> io::Result<Arc<Self>> {
         vfs::install();
         restore(images, folder)?;
         let mut inodes = Vec::new();

@@ -133,7 +133,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// The number of messages in a file of the disk after a cut.
 fn messages_in(file: &str, disk: &Disk, seed: u64) -> Result<usize, String> {
-    let after = super::folder().unwrap();
+    let after = folder().unwrap();
     restore(&disk.after_power_cut(&mut Rng::new(seed)).images, after.path()).unwrap();
     stored::read(&after.path().join(file)).map(|rows| rows.len())
 }
