@@ -36,6 +36,9 @@ fn split(args: &[String]) -> (Vec<&'static str>, Vec<String>) {
     if program.get(1).is_some_and(|store| store == "cosmos") {
         package.extend(["--features", "cosmos"]);
     }
+    if program.first().is_some_and(|command| command == "power") {
+        package.extend(["--features", "power"]);
+    }
     (package, program)
 }
 
@@ -51,7 +54,7 @@ mod tests {
             format!("{} -- {}", package.join(" "), program.join(" "))
         };
         assert_eq!(call("sqlite --kills 30 --release"), "--profile sim -- supervise sqlite --kills 30");
-        assert_eq!(call("power --cuts 9"), " -- power --cuts 9");
+        assert_eq!(call("power --cuts 9"), "--features power -- power --cuts 9");
         assert_eq!(call("flood sqlite --messages 9 --release"), "--profile sim -- flood sqlite --messages 9");
         assert_eq!(call("--help"), " -- --help");
         assert_eq!(call("cosmos --kills 9"), "--features cosmos -- supervise cosmos --kills 9");

@@ -3,6 +3,7 @@
 use crate::job::Sabotage;
 use crate::store::StoreKind;
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 #[derive(Parser)]
@@ -56,6 +57,9 @@ pub(crate) struct Run {
     /// Only these parts of the run
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     phases: Vec<Phase>,
+    /// Divide the run into stores of their own with at most this many kills each [default: 100 on Cosmos DB, else one store]
+    #[arg(long, value_name = "N")]
+    pub(crate) kills_per_store: Option<NonZeroU64>,
     /// Milliseconds from one kill to the next, on average
     #[arg(long, value_name = "MS", default_value_t = 700)]
     pub(crate) pace: u64,
@@ -197,7 +201,8 @@ mod tests {
 
     #[test]
     fn invalid_arguments_are_refused() {
-        for line in ["", "oracle", "sqlite --phases fire", "sqlite --kills many"] {
+        let zero = "sqlite --kills-per-store 0";
+        for line in ["", "oracle", "sqlite --phases fire", "sqlite --kills many", zero] {
             assert!(
                 Args::try_parse_from(format!("chaos supervise {line}").split_whitespace()).is_err(),
                 "{line}"

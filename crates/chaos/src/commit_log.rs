@@ -1,7 +1,8 @@
 //! The commit log of a worker: which commits it made, readable after the worker was killed.
 //!
-//! Each worker writes two files: its *counts*, a few numbers that are overwritten, and its *commits*, one line when a
-//! commit is passed to the store and one line for the answer. A SIGKILL does not lose written lines.
+//! Each worker writes two files: its *counts*, a few numbers that are overwritten, and its *commits*, one line before a
+//! commit is sent to the store and one line for the answer. A SIGKILL does not lose written lines. A kill is *in a
+//! commit* if the killed worker has a line for a commit and none for its answer.
 
 use outlast::Event;
 use outlast_testkit::rng::{DIGEST_START, digest};
@@ -14,8 +15,6 @@ use std::sync::{Mutex, PoisonError};
 /// The counts of a worker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CommitCounts {
-    /// Commits that the store received and whose caller has no answer.
-    pub(crate) in_flight: u64,
     /// Commits that succeeded.
     pub(crate) stored: u64,
     /// Commits that were refused permanently because the lease was lost.
@@ -27,11 +26,11 @@ pub(crate) struct CommitCounts {
 }
 
 impl CommitCounts {
-    const LEN: usize = 40;
+    const LEN: usize = 32;
 
     fn bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
-        let numbers = [self.in_flight, self.stored, self.refused, self.failed, self.held];
+        let numbers = [self.stored, self.refused, self.failed, self.held];
         for (chunk, number) in bytes.chunks_exact_mut(8).zip(numbers) {
             chunk.copy_from_slice(&number.to_le_bytes());
         }
@@ -45,7 +44,7 @@ impl CommitCounts {
             .chunks_exact(8)
             .map(|chunk| chunk.iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte)));
         let mut next = || numbers.next().unwrap_or(0);
-        Self { in_flight: next(), stored: next(), refused: next(), failed: next(), held: next() }
+        Self { stored: next(), refused: next(), failed: next(), held: next() }
     }
 }
 
@@ -117,12 +116,14 @@ impl Commit {
 /// The state of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommitStep {
-    /// The store received the commit.
+    /// The commit is about to be sent to the store.
     Begun,
     /// The store acknowledged the commit.
     Stored,
-    /// The store returned an error.
+    /// The store returned an error, or wrote nothing.
     NotStored,
+    /// The caller dropped the call before the answer.
+    Dropped,
 }
 
 impl CommitStep {
@@ -131,6 +132,7 @@ impl CommitStep {
             Self::Begun => 'b',
             Self::Stored => 's',
             Self::NotStored => 'n',
+            Self::Dropped => 'd',
         }
     }
 }
@@ -139,7 +141,7 @@ impl CommitStep {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommitRecord {
     pub(crate) acknowledged: Vec<Commit>,
-    /// Commits that the store received from a worker that was killed before the answer.
+    /// Commits that a worker had sent when it was killed, and for which it had no answer.
     pub(crate) unanswered: Vec<Commit>,
 }
 
@@ -164,7 +166,7 @@ impl CommitRecord {
                     open.remove(&commit);
                     self.acknowledged.push(commit);
                 }
-                "n" => _ = open.remove(&commit),
+                "n" | "d" => _ = open.remove(&commit),
                 _ => return Err(damaged()),
             }
         }
@@ -217,32 +219,18 @@ impl CommitLog {
         })
     }
 
-    /// Counts a commit as in flight until the returned value is dropped.
-    pub(crate) fn begin(&self) -> InFlight<'_> {
-        self.change(|counts| counts.in_flight += 1);
-        InFlight(self)
-    }
-
     pub(crate) fn change(&self, change: impl FnOnce(&mut CommitCounts)) {
         let mut guard = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let (file, counts) = &mut *guard;
         change(counts);
-        // Written under the lock, so that the file never contains older counts. A failed write only means that a kill
-        // does not count as within a commit.
+        // Written under the lock, so that the file never contains older counts. The next write makes up for a
+        // failed one, because it writes all counts.
         let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&counts.bytes()));
     }
 
     /// Writes one line with one call, so that a kill cannot truncate it.
     pub(crate) fn log(&self, step: CommitStep, commit: &Commit) -> std::io::Result<()> {
         (&self.commits).write_all(format!("{} {}", step.letter(), commit.line()).as_bytes())
-    }
-}
-
-pub(crate) struct InFlight<'a>(&'a CommitLog);
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.0.change(|counts| counts.in_flight -= 1);
     }
 }
 
@@ -260,14 +248,9 @@ mod tests {
         };
         assert_eq!(read(), Ok(CommitRecord::default()));
         let commit_log = CommitLog::create(folder.path(), "w1").unwrap();
-        let first = commit_log.begin();
-        let second = commit_log.begin();
         commit_log.change(|counts| (counts.stored, counts.failed, counts.held) = (1_000_000, 3, 7));
-        drop(first);
-        let expected = CommitCounts { in_flight: 1, stored: 1_000_000, refused: 0, failed: 3, held: 7 };
+        let expected = CommitCounts { stored: 1_000_000, refused: 0, failed: 3, held: 7 };
         assert_eq!(CommitCounts::read(folder.path(), "w1"), expected);
-        drop(second);
-        assert_eq!(CommitCounts::read(folder.path(), "w1").in_flight, 0);
 
         let turn =
             Commit::Turn { instance: "i".to_string(), execution: 1, first: 2, last: 4, digest: u64::MAX };
@@ -278,6 +261,8 @@ mod tests {
             (CommitStep::Stored, &turn),
             (CommitStep::NotStored, &activity(2)),
             (CommitStep::Begun, &activity(3)),
+            (CommitStep::Begun, &activity(4)),
+            (CommitStep::Dropped, &activity(4)),
         ];
         steps.iter().for_each(|(step, commit)| commit_log.log(*step, commit).unwrap());
         assert_eq!(read(), Ok(CommitRecord { acknowledged: vec![turn], unanswered: vec![activity(3)] }));

@@ -24,10 +24,23 @@ use args::{Args, Command};
 use clap::Parser;
 use std::process::ExitCode;
 
+#[cfg(feature = "power")]
+fn cut_power(args: &[String]) -> ExitCode {
+    outlast_chaos::power::run(args)
+}
+
+#[cfg(not(feature = "power"))]
+fn cut_power(_args: &[String]) -> ExitCode {
+    eprintln!(
+        "power: this program is built without power cuts: use `cargo xtask chaos power`, or build it with `--features power`"
+    );
+    ExitCode::from(2)
+}
+
 fn main() -> ExitCode {
     let args = Args::parse();
     if let Command::Power { args } = args.command {
-        return outlast_chaos::power::run(&args);
+        return cut_power(&args);
     }
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let done = match tokio {

@@ -40,6 +40,21 @@ impl Report {
         self.figures.insert(key.to_string(), value.into());
     }
 
+    /// A figure that is a count; 0 if it is missing.
+    pub(crate) fn count(&self, key: &str) -> u64 {
+        self.figures.get(key).and_then(Value::as_u64).unwrap_or(0)
+    }
+
+    /// Adds the checks of a part of the run, and its counts to those of earlier parts.
+    pub(crate) fn add(&mut self, part: Self) {
+        self.passed += part.passed;
+        self.failed += part.failed;
+        for (key, value) in part.figures {
+            let sum = value.as_u64().map(|count| (self.count(&key) + count).into());
+            self.figures.insert(key, sum.unwrap_or(value));
+        }
+    }
+
     /// Adds a figure for each count.
     pub(crate) fn histogram(&mut self, prefix: &str, counts: &BTreeMap<u64, u64>) {
         for (key, count) in counts {
@@ -60,5 +75,31 @@ impl Report {
         self.figure("checks_passed", self.passed);
         self.figure("checks_failed", self.failed);
         figures::write(path, &Value::Object(self.figures.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_parts_add_up() {
+        let part = |kills: u64, name: &str| {
+            let mut part = Report::default();
+            part.require("holds", true, String::new);
+            part.require("holds in the first part", kills == 1, String::new);
+            part.figure("kills", kills);
+            part.figure(name, name);
+            part
+        };
+        let mut report = Report::default();
+        report.add(part(1, "first"));
+        report.add(part(20, "second"));
+        assert_eq!((report.passed, report.failed, report.count("kills")), (3, 1, 21));
+        assert_eq!(
+            (&report.figures["first"], &report.figures["second"]),
+            (&"first".into(), &"second".into())
+        );
+        assert_eq!(report.count("first"), 0);
     }
 }

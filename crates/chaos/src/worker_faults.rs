@@ -14,7 +14,7 @@ const STOP_EVERY: u64 = 8;
 /// How long to wait for a worker to start, and then to reach a point.
 const TO_START: Duration = Duration::from_secs(3);
 const TO_REACH: Duration = Duration::from_millis(1_500);
-/// The same for a kill that must happen between a commit and its answer.
+/// The same for a kill that must happen in a commit.
 const TO_HOLD_IN_COMMIT: Duration = Duration::from_secs(30);
 
 pub(crate) struct WorkerFaults {
@@ -22,7 +22,7 @@ pub(crate) struct WorkerFaults {
     pace_ms: u64,
     injections: u64,
     pub(crate) kills: u64,
-    /// Kills while the store had a commit whose caller had no answer.
+    /// Kills of workers that had sent a commit and had no answer.
     pub(crate) in_commit: u64,
     /// Kills by point, with those within a commit.
     pub(crate) kills_by_point: BTreeMap<&'static str, (u64, u64)>,
@@ -86,8 +86,7 @@ impl WorkerFaults {
     }
 
     /// Chooses the point at which to kill a worker, and how long to wait for the worker to start and to reach the
-    /// point. While less than half of the kills happened between a commit and its answer, the next kill waits at that
-    /// point.
+    /// point. While less than half of the kills happened in a commit, the next kill waits between a commit and its answer.
     fn choose_point(&mut self) -> (Option<Point>, Duration, Duration) {
         if self.in_commit * 2 < self.kills {
             return (Some(Point::After), TO_HOLD_IN_COMMIT, TO_HOLD_IN_COMMIT);
@@ -120,8 +119,8 @@ impl WorkerFaults {
                 sleep(Duration::from_millis(delay_ms)).await;
             }
         }
-        let state = pool.kill(victim).await?;
-        let in_commit = u64::from(state.in_flight > 0);
+        let record = pool.kill(victim).await?;
+        let in_commit = u64::from(!record.unanswered.is_empty());
         self.kills += 1;
         self.in_commit += in_commit;
         let counts = self.kills_by_point.entry(choose_point).or_default();

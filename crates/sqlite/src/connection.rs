@@ -33,7 +33,7 @@ impl WriterConnection {
     /// Opens the connection on the calling thread and applies migrations.
     pub(crate) fn open(location: Location, options: SqliteOptions, counters: Arc<Counters>) -> Result<Self> {
         let db = Some(open::writer(&location, &options, &counters)?);
-        let wal_prealloc = WalPrealloc::of(&location, options.wal_limit_bytes);
+        let wal_prealloc = WalPrealloc::of(&location, &options);
         let (jobs, data_version, wal_seen) = (Vec::new(), 0, (None, None));
         Ok(Self { location, options, counters, db, wal_prealloc, jobs, data_version, wal_seen })
     }

@@ -1,7 +1,10 @@
-//! Statements that fail on request of a test (feature `test-hooks`).
+//! Statements and preallocations that fail on request of a test (feature `test-hooks`).
 
 use crate::db::Result;
 use rusqlite::ffi;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
 use std::sync::LazyLock;
 
 /// How a statement fails.
@@ -38,6 +41,42 @@ pub(crate) fn pass<T>(
             statement()?;
             Err(failure(ffi::SQLITE_IOERR))
         }
+    }
+}
+
+/// Called before every write that preallocates the write-ahead log: these writes do not go through SQLite. Set as
+/// [`SqliteOptions::prealloc_writes`](crate::SqliteOptions::prealloc_writes).
+pub trait PreallocWrites: Send + Sync {
+    /// An error prevents the write, and ends the preallocation.
+    fn before_write(&self, log: &Path, at: u64, bytes: &[u8]) -> io::Result<()>;
+}
+
+/// A write-ahead log whose writes a test sees.
+pub(crate) struct SeenLog<'a> {
+    log: File,
+    path: &'a Path,
+    at: u64,
+    writes: Option<&'a dyn PreallocWrites>,
+}
+
+impl<'a> SeenLog<'a> {
+    pub(crate) fn new(log: File, path: &'a Path, at: u64, writes: Option<&'a dyn PreallocWrites>) -> Self {
+        Self { log, path, at, writes }
+    }
+}
+
+impl Write for SeenLog<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(writes) = self.writes {
+            writes.before_write(self.path, self.at, bytes)?;
+        }
+        let written = self.log.write(bytes)?;
+        self.at += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.log.flush()
     }
 }
 

@@ -76,6 +76,6 @@ pub use counters::SqliteStats;
 pub use error::SqliteError;
 pub use examine::SqliteExamination;
 #[cfg(feature = "test-hooks")]
-pub use faults::{StatementFault, StatementFaults};
+pub use faults::{PreallocWrites, StatementFault, StatementFaults};
 pub use options::{LockPatience, SqliteOptions, Synchronous};
 pub use provider::SqliteProvider;

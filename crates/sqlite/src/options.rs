@@ -76,6 +76,10 @@ pub struct SqliteOptions {
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub faults: Option<Arc<dyn crate::StatementFaults>>,
+    /// Sees the writes that preallocate the write-ahead log, for tests.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub prealloc_writes: Option<Arc<dyn crate::PreallocWrites>>,
     /// Closes connections as a crash does: the last one leaves its write-ahead log, which the next one recovers.
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
@@ -98,6 +102,8 @@ impl Default for SqliteOptions {
             entropy: Arc::new(OsEntropy),
             #[cfg(feature = "test-hooks")]
             faults: None,
+            #[cfg(feature = "test-hooks")]
+            prealloc_writes: None,
             #[cfg(feature = "test-hooks")]
             closes_like_a_crash: false,
         }

@@ -4,6 +4,7 @@
 //! overwrites zeros instead, its sync is nearly twice as fast. SQLite reads the log up to the first frame with a wrong checksum,
 //! so it ignores zeros at the end.
 
+use crate::SqliteOptions;
 use crate::open::wal_path;
 use crate::url::{Access, Location};
 use std::fs::OpenOptions;
@@ -23,15 +24,22 @@ pub(crate) struct WalPrealloc {
     /// Whether the last commit made the log longer. The preallocation of another process is rarely taken for a commit, because
     /// it happens under the lock of a commit.
     is_full: bool,
+    #[cfg(feature = "test-hooks")]
+    writes: Option<std::sync::Arc<dyn crate::PreallocWrites>>,
 }
 
 impl WalPrealloc {
     /// `None` for a store in memory or opened read-only.
-    pub(crate) fn of(location: &Location, limit: u64) -> Option<Self> {
+    pub(crate) fn of(location: &Location, options: &SqliteOptions) -> Option<Self> {
         match location {
-            Location::File { path, access } if *access != Access::ReadOnly => {
-                Some(Self { path: wal_path(path), limit, length: 0, is_full: false })
-            }
+            Location::File { path, access } if *access != Access::ReadOnly => Some(Self {
+                path: wal_path(path),
+                limit: options.wal_limit_bytes,
+                length: 0,
+                is_full: false,
+                #[cfg(feature = "test-hooks")]
+                writes: options.prealloc_writes.clone(),
+            }),
             _ => None,
         }
     }
@@ -54,6 +62,8 @@ impl WalPrealloc {
         let bytes = PREALLOC_BYTES.min(self.limit.saturating_sub(self.length));
         let mut log = OpenOptions::new().write(true).open(&self.path)?;
         log.seek(SeekFrom::Start(self.length))?;
+        #[cfg(feature = "test-hooks")]
+        let mut log = crate::faults::SeenLog::new(log, &self.path, self.length, self.writes.as_deref());
         io::copy(&mut io::Read::take(io::repeat(0), bytes), &mut log)?;
         log.flush()?;
         self.length += bytes;
@@ -68,14 +78,20 @@ impl WalPrealloc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PreallocWrites;
     use std::path::Path;
+    use std::sync::{Arc, Mutex};
+
+    fn prealloc(path: &Path, limit: u64) -> WalPrealloc {
+        let options = SqliteOptions { wal_limit_bytes: limit, ..SqliteOptions::default() };
+        WalPrealloc::of(&Location::File { path: path.to_owned(), access: Access::Create }, &options).unwrap()
+    }
 
     /// The length of the log after each commit, where each commit needs the given length.
     fn lengths(limit: u64, commits: &[u64]) -> Vec<u64> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.db");
-        let mut log =
-            WalPrealloc::of(&Location::File { path: path.clone(), access: Access::Create }, limit).unwrap();
+        let mut log = prealloc(&path, limit);
         let file = OpenOptions::new().write(true).create_new(true).open(wal_path(&path)).unwrap();
         let commit = |used: &u64| {
             log.before_commit();
@@ -103,21 +119,49 @@ mod tests {
     #[test]
     fn only_a_writable_file_is_preallocated() {
         let file = |access| Location::File { path: Path::new("store.db").to_owned(), access };
-        assert!(WalPrealloc::of(&Location::Memory, 1).is_none());
-        assert!(WalPrealloc::of(&file(Access::ReadOnly), 1).is_none());
-        assert!(WalPrealloc::of(&file(Access::Existing), 1).is_some());
+        let options = SqliteOptions::default();
+        assert!(WalPrealloc::of(&Location::Memory, &options).is_none());
+        assert!(WalPrealloc::of(&file(Access::ReadOnly), &options).is_none());
+        assert!(WalPrealloc::of(&file(Access::Existing), &options).is_some());
     }
 
     #[test]
     fn missing_log_is_not_created() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.db");
-        let mut log =
-            WalPrealloc::of(&Location::File { path: path.clone(), access: Access::Create }, PREALLOC_BYTES)
-                .unwrap();
+        let mut log = prealloc(&path, PREALLOC_BYTES);
         log.is_full = true;
         log.before_commit();
         log.after_commit();
         assert!(!wal_path(&path).exists());
+    }
+
+    /// The place and length of each write, of which the third is refused.
+    #[derive(Default)]
+    struct RefusesThird(Mutex<Vec<(u64, u64)>>);
+
+    impl PreallocWrites for RefusesThird {
+        fn before_write(&self, _log: &Path, at: u64, bytes: &[u8]) -> io::Result<()> {
+            assert!(bytes.iter().all(|byte| *byte == 0));
+            let mut seen = self.0.lock().unwrap();
+            seen.push((at, bytes.len() as u64));
+            if seen.len() == 3 { Err(io::Error::other("refused")) } else { Ok(()) }
+        }
+    }
+
+    #[test]
+    fn refused_write_ends_the_preallocation() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        std::fs::write(wal_path(&path), [7; 100]).unwrap();
+        let writes = Arc::new(RefusesThird::default());
+        let mut log = prealloc(&path, PREALLOC_BYTES);
+        log.writes = Some(Arc::<RefusesThird>::clone(&writes));
+        log.is_full = true;
+        log.before_commit();
+        let seen = writes.0.lock().unwrap();
+        let [(100, first), (second_at, second), (third_at, _)] = seen[..] else { panic!("{seen:?}") };
+        assert_eq!((second_at, third_at), (100 + first, 100 + first + second));
+        assert_eq!(log.length_now(), third_at, "the refused write did not happen");
     }
 }

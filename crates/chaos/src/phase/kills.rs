@@ -1,9 +1,9 @@
 //! Kills, stops and backups under load: the main phase.
 
 use super::backups::Backups;
-use super::goal::Goal;
+use super::goal::{Goal, shares};
 use super::phase_run::{Clients, PhaseRun};
-use crate::args::Run;
+use crate::args::{Phase, Run};
 use crate::report::Report;
 use crate::store::Server;
 use crate::worker::LEASE;
@@ -19,7 +19,37 @@ const NO_PROGRESS: Duration = Duration::from_secs(120);
 const ENOUGH_FOR_A_SHARE: u64 = 10;
 const LINE_EVERY: Duration = Duration::from_secs(15);
 
+/// Runs the phase on one store after the other, each with a verification of its own, and adds up the figures. A failed check
+/// ends the phase.
 pub(super) async fn run(run: &Run, folder: PathBuf, report: &mut Report) -> Result<(), String> {
+    let (began, shares) = (Instant::now(), shares(run));
+    let stores = shares.len();
+    for (number, mut share) in (1..).zip(shares) {
+        let mut own = folder.clone();
+        if stores > 1 {
+            println!("  store {number} of {stores}");
+            own.set_file_name(format!("{}-{number}", Phase::Kills));
+            std::fs::create_dir_all(&own).map_err(|error| format!("{}: {error}", own.display()))?;
+        }
+        share.minutes = run.minutes.map(|minutes| minutes - began.elapsed().as_secs_f64() / 60.0);
+        let mut part = Report::default();
+        let done = run_on_one_store(&share, own, &mut part).await;
+        let all_passed = part.all_passed();
+        report.add(part);
+        done?;
+        if !all_passed {
+            break;
+        }
+    }
+    let percent = report.count("kills_in_commit") * 100 / report.count("kills").max(1);
+    report.figure("kills_in_commit_percent", percent);
+    if stores > 1 {
+        report.figure("stores", stores);
+    }
+    Ok(())
+}
+
+async fn run_on_one_store(run: &Run, folder: PathBuf, report: &mut Report) -> Result<(), String> {
     let goal = Goal::of(run);
     let clients = Clients { in_flight: run.in_flight, ballast: 0, lease: LEASE };
     let mut phase_run = PhaseRun::open(run, folder.clone(), folder.clone(), clients).await?;
@@ -99,7 +129,6 @@ async fn inject_faults(
 fn report_kills(faults: &WorkerFaults, report: &mut Report) {
     report.figure("kills", faults.kills);
     report.figure("kills_in_commit", faults.in_commit);
-    report.figure("kills_in_commit_percent", faults.in_commit * 100 / faults.kills.max(1));
     for (point, (kills, in_commit)) in &faults.kills_by_point {
         println!(
             "  {kills:>5} kills at the point {point}, {in_commit} of them between a commit and its answer"

@@ -1,7 +1,7 @@
 //! The command `chaos power`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to its terminal")]
 
-use super::{CutCounts, Settings, Summary, run_many};
+use super::{CutCounts, Sabotage, Settings, Summary, run_many};
 use outlast_sqlite::Synchronous;
 use outlast_testkit::figures;
 use serde_json::{Value, json};
@@ -41,9 +41,9 @@ impl Args {
     }
 }
 
-/// Cuts the power with the default setting, with `Synchronous::Normal`, and on a disk that ignores syncs, and prints
-/// the losses. Fails if the default setting lost a call, if any run is broken, or if the other two settings lost
-/// nothing, because then the tool could not detect losses.
+/// Cuts the power with the default setting, with `Synchronous::Normal`, and with each defect, and prints the losses. Fails
+/// if the default setting lost a call, if a run without a defect is broken, or if another setting lost nothing, because
+/// then the tool could not detect losses.
 pub fn run(args: &[String]) -> ExitCode {
     let args = match Args::parse(args) {
         Ok(args) => args,
@@ -52,26 +52,31 @@ pub fn run(args: &[String]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let full = Settings { synchronous: Synchronous::Full, disk_ignores_sync: false, cuts: CUTS_PER_RUN };
+    let full = Settings { synchronous: Synchronous::Full, sabotage: None, cuts: CUTS_PER_RUN };
     let few = args.cuts.div_ceil(5);
     let full_sync = run_many(args.seed, args.cuts, full);
     report("synchronous = FULL", &full_sync);
     let normal = run_many(args.seed, few, Settings { synchronous: Synchronous::Normal, ..full });
     report("synchronous = NORMAL", &normal);
-    let ignoring_syncs = run_many(args.seed, few, Settings { disk_ignores_sync: true, ..full });
+    let sabotaged = |sabotage| run_many(args.seed, few, Settings { sabotage: Some(sabotage), ..full });
+    let ignoring_syncs = sabotaged(Sabotage::IgnoresSyncs);
     report("synchronous = FULL on a disk that ignores syncs", &ignoring_syncs);
+    let too_early = sabotaged(Sabotage::PreallocatesTooEarly);
+    report("synchronous = FULL with preallocations that overwrite a commit", &too_early);
     show_all("FULL lost", &full_sync.lossy);
     show_all("FULL broke", &full_sync.broken);
     show_all("NORMAL broke", &normal.broken);
 
-    let found_ignored_syncs = ignoring_syncs.tally.lost > 0 || !ignoring_syncs.broken.is_empty();
+    let is_found = |sabotaged: &Summary| sabotaged.tally.lost > 0 || !sabotaged.broken.is_empty();
     let good = full_sync.lossy.is_empty()
         && full_sync.broken.is_empty()
         && normal.broken.is_empty()
         && normal.tally.lost > 0
-        && found_ignored_syncs;
+        && is_found(&ignoring_syncs)
+        && is_found(&too_early);
     if let Some(path) = &args.json
-        && let Err(error) = figures::write(path, &all_figures(&args, &full_sync, &normal, &ignoring_syncs))
+        && let Err(error) =
+            figures::write(path, &all_figures(&args, &full_sync, &normal, &ignoring_syncs, &too_early))
     {
         eprintln!("power: {error}");
         return ExitCode::FAILURE;
@@ -86,8 +91,12 @@ fn report(setting: &str, summary: &Summary) {
     println!("{setting}");
     println!("  {cuts} power cuts: {:?}", tally.cuts_by_call.as_map());
     println!(
-        "  {} of them while a store was created, {} while it was opened after a cut, {} during a checkpoint",
-        tally.cuts_while_created, tally.cuts_while_reopened, tally.cuts_while_checkpointing
+        "  {} of them while a store was created, {} while it was opened after a cut, {} during a checkpoint, \
+         {} while the log was preallocated",
+        tally.cuts_while_created,
+        tally.cuts_while_reopened,
+        tally.cuts_while_checkpointing,
+        tally.cuts_while_preallocating
     );
     println!(
         "  unsynced writes: {} dropped, {} torn, {} kept; {} names dropped",
@@ -105,7 +114,13 @@ fn show_all(title: &str, outcomes: &[super::Outcome]) {
     }
 }
 
-fn all_figures(args: &Args, full: &Summary, normal: &Summary, ignoring_syncs: &Summary) -> Value {
+fn all_figures(
+    args: &Args,
+    full: &Summary,
+    normal: &Summary,
+    ignoring_syncs: &Summary,
+    too_early: &Summary,
+) -> Value {
     let tally = &full.tally;
     json!({
         "seed": args.seed,
@@ -113,6 +128,7 @@ fn all_figures(args: &Args, full: &Summary, normal: &Summary, ignoring_syncs: &S
         "cuts_while_created": tally.cuts_while_created,
         "cuts_while_reopened": tally.cuts_while_reopened,
         "cuts_while_checkpointing": tally.cuts_while_checkpointing,
+        "cuts_while_preallocating": tally.cuts_while_preallocating,
         "unsynced_writes_dropped": tally.writes_dropped,
         "unsynced_writes_kept": tally.writes_kept,
         "torn": tally.writes_torn,
@@ -129,6 +145,9 @@ fn all_figures(args: &Args, full: &Summary, normal: &Summary, ignoring_syncs: &S
         "cuts_sabotaged": ignoring_syncs.tally.cuts,
         "lost_sabotaged": ignoring_syncs.tally.lost,
         "broken_sabotaged": ignoring_syncs.broken.len(),
+        "cuts_sabotaged_preallocation": too_early.tally.cuts,
+        "lost_sabotaged_preallocation": too_early.tally.lost,
+        "broken_sabotaged_preallocation": too_early.broken.len(),
     })
 }
 

@@ -17,6 +17,8 @@ pub struct CutCounts {
     pub cuts_while_reopened: u64,
     /// Cuts during a checkpoint.
     pub cuts_while_checkpointing: u64,
+    /// Cuts while the store preallocated the write-ahead log.
+    pub cuts_while_preallocating: u64,
     /// Unsynced writes and truncations that were lost.
     pub writes_dropped: u64,
     /// Unsynced writes that were stored in part.
@@ -46,6 +48,7 @@ impl CutCounts {
             (true, _) => {
                 let is_checkpoint = matches!(disk_call, DiskCall::DatabaseWrite | DiskCall::DatabaseSync);
                 self.cuts_while_checkpointing += u64::from(is_checkpoint);
+                self.cuts_while_preallocating += u64::from(disk_call == DiskCall::Preallocation);
             }
         }
     }
@@ -64,6 +67,7 @@ impl CutCounts {
         self.cuts_while_created += other.cuts_while_created;
         self.cuts_while_reopened += other.cuts_while_reopened;
         self.cuts_while_checkpointing += other.cuts_while_checkpointing;
+        self.cuts_while_preallocating += other.cuts_while_preallocating;
         self.writes_dropped += other.writes_dropped;
         self.writes_torn += other.writes_torn;
         self.writes_kept += other.writes_kept;

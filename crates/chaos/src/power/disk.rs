@@ -7,12 +7,16 @@
 //! | create, delete | at once | the name before or after, until a sync of the folder |
 //! | sync of the folder | – | all names as they are now |
 //!
+//! The store itself writes to the write-ahead log when it preallocates; [`Preallocations`] passes these writes to the disk.
+//!
 //! The folder is synced as in SQLite's own VFS for Unix: at the first sync through a handle that was opened to create a
 //! journal or a log, and at a deletion that requests it. A file with synced data can therefore still lack its name.
 
 use super::file::{Handle, Inode};
 use super::vfs;
+use outlast_sqlite::PreallocWrites;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
@@ -29,16 +33,19 @@ pub(crate) enum CutTime {
     Change(u64),
     /// In the n-th write or sync of the database file: at its creation and in checkpoints.
     DatabaseChange(u64),
+    /// In the n-th write that preallocates the log.
+    Preallocation(u64),
     /// When [`Disk::cut_power`] is called.
     OnRequest,
 }
 
-/// The use that SQLite makes of a file.
+/// The use of a file by SQLite, or by the store for a preallocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileUse {
     Database,
     Log,
     Journal,
+    Preallocation,
 }
 
 /// The call during which the power was cut.
@@ -49,6 +56,8 @@ pub(crate) enum DiskCall {
     ReadOnly,
     LogWrite,
     LogSync,
+    /// A write of the store that preallocates the log.
+    Preallocation,
     /// In a store with a log, only a checkpoint writes to the database.
     DatabaseWrite,
     DatabaseSync,
@@ -80,6 +89,7 @@ pub(super) struct State {
     calls: u64,
     changes: u64,
     database_changes: u64,
+    preallocations: u64,
     is_off: bool,
     pub(super) ignores_sync: bool,
 }
@@ -99,12 +109,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A folder for the files of one boot. It is in memory if possible: [`Disk`] simulates durability, so a real disk would
 /// only be slower.
-pub(crate) fn folder() -> std::io::Result<tempfile::TempDir> {
+pub(crate) fn folder() -> io::Result<tempfile::TempDir> {
     outlast_testkit::folder::in_memory("outlast-power-")
 }
 
 /// Writes files into a folder.
-pub(crate) fn restore(images: &Images, folder: &Path) -> std::io::Result<()> {
+pub(crate) fn restore(images: &Images, folder: &Path) -> io::Result<()> {
     images.iter().try_for_each(|(name, bytes)| std::fs::write(folder.join(name), bytes))
 }
 
@@ -115,7 +125,7 @@ impl Disk {
         images: &Images,
         cut_time: CutTime,
         ignores_sync: bool,
-    ) -> std::io::Result<Arc<Self>> {
+    ) -> io::Result<Arc<Self>> {
         vfs::install();
         restore(images, folder)?;
         let mut inodes = Vec::new();
@@ -135,6 +145,7 @@ impl Disk {
                 calls: 0,
                 changes: 0,
                 database_changes: 0,
+                preallocations: 0,
                 is_off: false,
                 ignores_sync,
             }),
@@ -194,10 +205,12 @@ impl Disk {
         state.changes += u64::from(disk_call != DiskCall::ReadOnly);
         state.database_changes +=
             u64::from(matches!(disk_call, DiskCall::DatabaseWrite | DiskCall::DatabaseSync));
+        state.preallocations += u64::from(disk_call == DiskCall::Preallocation);
         let is_cut = match state.cut_time {
             CutTime::Call(n) => state.calls >= n,
             CutTime::Change(n) => state.changes >= n,
             CutTime::DatabaseChange(n) => state.database_changes >= n,
+            CutTime::Preallocation(n) => state.preallocations >= n,
             CutTime::OnRequest => false,
         };
         state.is_off = is_cut;
@@ -215,7 +228,7 @@ impl Disk {
         self.call(DiskCall::ReadOnly, |_, _| {})
     }
 
-    /// Records that SQLite opened a file, and perhaps created it.
+    /// Records that a file was opened, and perhaps created it.
     pub(super) fn open_file(self: &Arc<Self>, name: &str, file_use: FileUse) -> Result<Handle, PowerOff> {
         let known = self.state().names.get(name).and_then(Name::current);
         let inode = match known {
@@ -259,6 +272,23 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         locked(&MOUNTED).remove(&self.folder);
+    }
+}
+
+/// Passes the writes that preallocate a log to the disk, as changes of their own.
+pub(crate) struct Preallocations {
+    pub(crate) disk: Arc<Disk>,
+    /// A defect that the verification must find: on the disk each write starts this many bytes too early, as if the store took the end
+    /// of the last commit for unused.
+    pub(crate) bytes_early: usize,
+}
+
+impl PreallocWrites for Preallocations {
+    fn before_write(&self, log: &Path, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let name = log.file_name().unwrap_or_default().to_string_lossy();
+        let at = usize::try_from(at).map_err(io::Error::other)?.saturating_sub(self.bytes_early);
+        let written = self.disk.open_file(&name, FileUse::Preallocation).and_then(|log| log.write(at, bytes));
+        written.map_err(|PowerOff| io::Error::other("the power is off"))
     }
 }
 

@@ -47,6 +47,7 @@ impl Handle {
             FileUse::Database => DiskCall::DatabaseWrite,
             FileUse::Log => DiskCall::LogWrite,
             FileUse::Journal => DiskCall::Journal,
+            FileUse::Preallocation => DiskCall::Preallocation,
         };
         self.disk.call(disk_call, |state, _| state.inodes[self.inode].unsynced.push(change))
     }
@@ -54,7 +55,8 @@ impl Handle {
     pub(super) fn sync(&mut self) -> Result<(), PowerOff> {
         let disk_call = match self.file_use {
             FileUse::Database => DiskCall::DatabaseSync,
-            FileUse::Log => DiskCall::LogSync,
+            // The sync of the commit includes the preallocated bytes.
+            FileUse::Log | FileUse::Preallocation => DiskCall::LogSync,
             FileUse::Journal => DiskCall::Journal,
         };
         self.disk.call(disk_call, |state, power| {

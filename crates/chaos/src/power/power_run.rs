@@ -3,12 +3,12 @@
 use super::call_log::CallLog;
 use super::clients::Clients;
 use super::cut_counts::CutCounts;
-use super::disk::{CutTime, Disk, Images, folder, restore};
+use super::disk::{CutTime, Disk, Images, Preallocations, folder, restore};
 use super::recording_store::RecordingStore;
 use super::verify::verify;
 use super::{drivers, stored};
 use outlast_provider::{Clock, Provider, SystemClock};
-use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider, Synchronous};
+use outlast_sqlite::{PreallocWrites, SqliteError, SqliteOptions, SqliteProvider, Synchronous};
 use outlast_testkit::rng::Rng;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -20,10 +20,19 @@ use std::time::Duration;
 pub struct Settings {
     /// The store's own setting.
     pub synchronous: Synchronous,
-    /// A disk that reports syncs as done without doing them. The verification must find that.
-    pub disk_ignores_sync: bool,
+    /// A defect that the verification must find.
+    pub sabotage: Option<Sabotage>,
     /// Number of power cuts.
     pub cuts: u64,
+}
+
+/// A defect of a disk or of the store on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sabotage {
+    /// The disk reports syncs as done without doing them.
+    IgnoresSyncs,
+    /// On the disk, a preallocation of the write-ahead log overwrites the end of the last commit.
+    PreallocatesTooEarly,
 }
 
 /// The result of a run.
@@ -46,13 +55,20 @@ const ORDERS_PER_BOOT: u64 = 60;
 /// Typical number of changes in one boot.
 const LONG_BOOT: u64 = 2_500;
 
+/// A log limit that one preallocation reaches.
+const SMALL_LOG: u64 = 512 << 10;
+/// Largest number of writes of preallocations before a cut in one of them. A megabyte takes 128 writes.
+const PREALLOCATION_WRITES: u64 = 300;
+/// What [`Sabotage::PreallocatesTooEarly`] overwrites: a page, with which the last frame of the log ends.
+const PAGE: usize = 4096;
+
 /// Time after a cut during which answers of the store are still recorded.
 const LATE_ANSWERS: Duration = Duration::from_millis(10);
 
 struct PowerRun {
     settings: Settings,
     rng: Rng,
-    /// A small log is checkpointed all the time.
+    /// A small log is checkpointed all the time. With the limit 0 it is not preallocated.
     wal_limit_bytes: u64,
     /// Whether the shipped runtime runs turns and activities, instead of direct loops.
     has_runtime: bool,
@@ -73,7 +89,7 @@ pub fn run(seed: u64, settings: Settings) -> Outcome {
     let defaults = SqliteOptions::default();
     let mut power_run = PowerRun {
         settings,
-        wal_limit_bytes: rng.pick(&[0, 0, defaults.wal_limit_bytes]),
+        wal_limit_bytes: rng.pick(&[0, SMALL_LOG, defaults.wal_limit_bytes]),
         has_runtime: rng.per_mille(350),
         has_second_store: rng.per_mille(150),
         rng,
@@ -99,8 +115,8 @@ impl PowerRun {
         for _ in 0..self.settings.cuts {
             self.boot_and_cut()?;
             self.verify()?;
-            // A disk that ignores syncs is detected as soon as a call is lost; later cuts show nothing new.
-            let is_detected = self.settings.disk_ignores_sync && !self.outcome.lost.is_empty();
+            // A defect is detected as soon as a call is lost; later cuts show nothing new.
+            let is_detected = self.settings.sabotage.is_some() && !self.outcome.lost.is_empty();
             if is_detected || !self.outcome.broken.is_empty() {
                 return Ok(());
             }
@@ -113,7 +129,8 @@ impl PowerRun {
         self.boots += 1;
         let folder = folder().map_err(|error| error.to_string())?;
         let cut_time = self.cut_time();
-        let disk = Disk::boot(folder.path(), &self.images, cut_time, self.settings.disk_ignores_sync)
+        let ignores_sync = self.settings.sabotage == Some(Sabotage::IgnoresSyncs);
+        let disk = Disk::boot(folder.path(), &self.images, cut_time, ignores_sync)
             .map_err(|error| error.to_string())?;
         let was_opened = self.run_boot(folder.path(), Some(&disk))?;
         let disk_call = disk.cut_power();
@@ -125,13 +142,14 @@ impl PowerRun {
     }
 
     fn cut_time(&mut self) -> CutTime {
-        match self.rng.below(12) {
+        match self.rng.below(13) {
             // While the store is created, migrated, or recovered from the last cut.
             0 | 1 => CutTime::Call(self.rng.magnitude(120)),
             2 => CutTime::Change(self.rng.magnitude(60)),
             3 => CutTime::OnRequest,
             4 | 5 => CutTime::DatabaseChange(self.rng.magnitude(250)),
             6 | 7 => CutTime::Change(1 + self.rng.below(LONG_BOOT)),
+            8 if self.wal_limit_bytes > 0 => CutTime::Preallocation(1 + self.rng.below(PREALLOCATION_WRITES)),
             _ => CutTime::Change(self.rng.magnitude(LONG_BOOT)),
         }
     }
@@ -141,8 +159,9 @@ impl PowerRun {
         let tokio = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let tokio = tokio.map_err(|error| error.to_string())?;
         let opened = tokio.block_on(async {
-            let first = self.open(folder).await?;
-            let second = if self.has_second_store { self.open(folder).await? } else { Arc::clone(&first) };
+            let first = self.open(folder, disk).await?;
+            let second =
+                if self.has_second_store { self.open(folder, disk).await? } else { Arc::clone(&first) };
             Ok::<_, SqliteError>((first, second))
         });
         let (first, second) = match opened {
@@ -164,12 +183,20 @@ impl PowerRun {
         Ok(true)
     }
 
-    async fn open(&self, folder: &Path) -> Result<Arc<SqliteProvider>, SqliteError> {
+    async fn open(
+        &self,
+        folder: &Path,
+        disk: Option<&Arc<Disk>>,
+    ) -> Result<Arc<SqliteProvider>, SqliteError> {
+        let sabotage = self.settings.sabotage;
+        let bytes_early = if sabotage == Some(Sabotage::PreallocatesTooEarly) { PAGE } else { 0 };
+        let seen = |disk| Arc::new(Preallocations { disk, bytes_early }) as Arc<dyn PreallocWrites>;
         let options = SqliteOptions {
             synchronous: self.settings.synchronous,
             wal_limit_bytes: self.wal_limit_bytes,
             foreign_poll_interval: Duration::from_millis(10),
             clock: Arc::new(LaterClock(self.boots)),
+            prealloc_writes: disk.cloned().map(seen),
             ..SqliteOptions::default()
         };
         let url = format!("sqlite:{}", folder.join(FILE).display());

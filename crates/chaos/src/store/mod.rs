@@ -64,6 +64,14 @@ impl StoreKind {
         }
     }
 
+    /// The kills after which a run continues on a new store. The emulator of Cosmos DB slows as its container fills.
+    pub(crate) fn kills_per_store(self) -> u64 {
+        match self {
+            Self::Cosmos => 100,
+            Self::Postgres | Self::Sqlite => u64::MAX,
+        }
+    }
+
     /// Opens the store in a folder, its schema on a server, or its container in an account; creates it if necessary. Tries
     /// again after retryable errors. The supervisor names the account; workers find it in their environment.
     pub(crate) async fn open(self, disk: &Path, account: Option<&Account>) -> Result<Store, String> {

@@ -9,11 +9,11 @@ use tokio::sync::watch;
 /// A point of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Point {
-    /// The runtime has made the commit, and the store has not received it.
+    /// The runtime has made the commit, and the worker has not sent it to the store.
     Before,
-    /// The store has received the commit. The commit continues, and the kill follows shortly after.
+    /// The worker sends the commit to the store. The commit continues, and the kill follows shortly after.
     Within,
-    /// The store has committed, and the runtime has no answer.
+    /// The store has committed, and neither the runtime nor the commit log has the answer.
     After,
 }
 

@@ -1,5 +1,5 @@
-//! The store as the runtime of a worker sees it. It forwards every call; commits are counted and logged, and pause at a
-//! point until the worker is killed if the supervisor ordered it.
+//! The store as the runtime of a worker sees it. It forwards every call. Each commit is logged before it is sent, and its
+//! answer is counted and logged. If the supervisor ordered it, a commit pauses at a point until the worker is killed.
 
 use super::pause_points::{PausePoints, Point};
 use crate::commit_log::{Commit, CommitLog, CommitStep, size_of};
@@ -23,26 +23,32 @@ pub(super) struct PausingStore {
 type Answer<T> = Result<T, ProviderError>;
 
 impl PausingStore {
-    async fn commit<T>(&self, commit: Option<Commit>, call: impl Future<Output = Answer<T>>) -> Answer<T> {
-        let point = self.pause_points.take_point();
+    /// Sends a call that makes these commits. `is_stored` reads from an answer whether it made a commit.
+    async fn commit<T>(
+        &self,
+        commits: Vec<Commit>,
+        is_stored: impl Fn(&T, &Commit) -> bool,
+        call: impl Future<Output = Answer<T>>,
+    ) -> Answer<T> {
+        // A kill at a point counts as in a commit, so a call without a commit in the log does not take the point.
+        let point = if commits.is_empty() { None } else { self.pause_points.take_point() };
         if point == Some(Point::Before) {
             return announce_and_wait(Point::Before).await;
         }
-        let _in_flight = self.commit_log.begin();
-        self.log(CommitStep::Begun, commit.as_ref());
+        let sent = Sent::log(&self.commit_log, commits);
         if point == Some(Point::Within) {
             announce(Point::Within);
         }
         let answer = call.await;
-        self.log(if answer.is_ok() { CommitStep::Stored } else { CommitStep::NotStored }, commit.as_ref());
+        if point == Some(Point::After) {
+            return announce_and_wait(Point::After).await;
+        }
+        sent.answered(|commit| answer.as_ref().is_ok_and(|answer| is_stored(answer, commit)));
         self.commit_log.change(|state| match &answer {
             Ok(_) => state.stored += 1,
             Err(error) if error.is_retryable() => state.failed += 1,
             Err(_) => state.refused += 1,
         });
-        if point == Some(Point::After) {
-            return announce_and_wait(Point::After).await;
-        }
         answer
     }
 
@@ -56,14 +62,6 @@ impl PausingStore {
         }
     }
 
-    /// An incomplete log would hide errors, so the worker exits if it cannot write.
-    fn log(&self, step: CommitStep, commit: Option<&Commit>) {
-        if let Some(Err(error)) = commit.map(|commit| self.commit_log.log(step, commit)) {
-            eprintln!("the commit log cannot be written: {error}");
-            std::process::exit(4);
-        }
-    }
-
     fn sabotage_turn(&self, commit: &mut TurnCommit, record: Option<&Commit>) -> bool {
         let (Some(sabotage), Some(record)) = (self.sabotage, record) else { return false };
         if sabotage.affects(Sabotage::DoubleComplete, record.instance()) {
@@ -71,6 +69,40 @@ impl PausingStore {
         }
         // Each process drops other turns, so that the instance ends at last.
         sabotage.affects(Sabotage::SilentOk, &format!("{} {:?}", self.name, record.subject()))
+    }
+}
+
+/// Commits that are sent and have no answer. The log says so until they are answered or their call is dropped.
+struct Sent<'a> {
+    log: &'a CommitLog,
+    commits: Vec<Commit>,
+}
+
+impl<'a> Sent<'a> {
+    fn log(log: &'a CommitLog, commits: Vec<Commit>) -> Self {
+        commits.iter().for_each(|commit| write(log, CommitStep::Begun, commit));
+        Self { log, commits }
+    }
+
+    fn answered(mut self, is_stored: impl Fn(&Commit) -> bool) {
+        for commit in std::mem::take(&mut self.commits) {
+            let step = if is_stored(&commit) { CommitStep::Stored } else { CommitStep::NotStored };
+            write(self.log, step, &commit);
+        }
+    }
+}
+
+impl Drop for Sent<'_> {
+    fn drop(&mut self) {
+        self.commits.iter().for_each(|commit| write(self.log, CommitStep::Dropped, commit));
+    }
+}
+
+/// An incomplete log would hide errors, so the worker exits if it cannot write.
+fn write(log: &CommitLog, step: CommitStep, commit: &Commit) {
+    if let Err(error) = log.log(step, commit) {
+        eprintln!("the commit log cannot be written: {error}");
+        std::process::exit(4);
     }
 }
 
@@ -94,6 +126,10 @@ fn commit_of_activity(completion: Option<&WorkItem>) -> Option<Commit> {
     }
 }
 
+fn has_turn(completion: &Completion) -> bool {
+    matches!(completion, Completion::WithTurn { .. })
+}
+
 #[async_trait]
 impl Provider for PausingStore {
     forward_provider!(
@@ -112,10 +148,14 @@ impl Provider for PausingStore {
     async fn commit_turn(&self, lock_token: &str, mut commit: TurnCommit) -> Answer<Option<u64>> {
         self.hold_large(&commit.history_delta).await;
         let record = Commit::of_turn(&commit.history_delta);
-        if self.sabotage_turn(&mut commit, record.as_ref()) {
-            return self.commit(record, async { Ok(None) }).await;
-        }
-        self.commit(record, self.inner.commit_turn(lock_token, commit)).await
+        let is_dropped = self.sabotage_turn(&mut commit, record.as_ref());
+        let call = async {
+            match is_dropped {
+                true => Ok(None),
+                false => self.inner.commit_turn(lock_token, commit).await,
+            }
+        };
+        self.commit(record.into_iter().collect(), |_, _| true, call).await
     }
 
     async fn ack_orchestration_item(
@@ -138,12 +178,13 @@ impl Provider for PausingStore {
             metadata,
             cancelled_activities,
         );
-        self.commit(record, call).await
+        self.commit(record.into_iter().collect(), |(), _| true, call).await
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {
         let record = commit_of_activity(completion.as_ref());
-        self.commit(record, self.inner.ack_work_item(token, completion)).await
+        let call = self.inner.ack_work_item(token, completion);
+        self.commit(record.into_iter().collect(), |(), _| true, call).await
     }
 
     async fn complete_with_turn(
@@ -154,18 +195,18 @@ impl Provider for PausingStore {
     ) -> Answer<Completion> {
         let (work, ahead) =
             (commit_of_activity(Some(&completion)), Commit::of_turn(&turn.commit.history_delta));
-        if self.sabotage_turn(&mut turn.commit, ahead.as_ref()) {
-            return self.commit(work, async { Ok(Completion::WithTurn { at_ms: 0 }) }).await;
-        }
+        let is_dropped = self.sabotage_turn(&mut turn.commit, ahead.as_ref());
         let completed = async {
-            let completed = self.inner.complete_with_turn(token, completion, turn).await?;
-            if let Completion::WithTurn { .. } = completed {
-                self.log(CommitStep::Begun, ahead.as_ref());
-                self.log(CommitStep::Stored, ahead.as_ref());
+            match is_dropped {
+                true => Ok(Completion::WithTurn { at_ms: 0 }),
+                false => self.inner.complete_with_turn(token, completion, turn).await,
             }
-            Ok(completed)
         };
-        self.commit(work, completed).await
+        // The outcome is stored with the turn, or waits for another turn.
+        let is_stored = |completed: &Completion, commit: &Commit| {
+            has_turn(completed) || matches!(commit, Commit::Activity { .. })
+        };
+        self.commit(work.into_iter().chain(ahead).collect(), is_stored, completed).await
     }
 
     async fn complete_all_with_turn(
@@ -178,33 +219,132 @@ impl Provider for PausingStore {
         let works = outcomes.iter().filter_map(|outcome| commit_of_activity(Some(&outcome.completion)));
         let records: Vec<Commit> = works.chain(ahead).collect();
         let completed = async {
-            records.iter().for_each(|record| self.log(CommitStep::Begun, Some(record)));
-            let completed = match is_dropped {
+            match is_dropped {
                 true => Ok(FusedCompletion::WithTurn { at_ms: 0 }),
                 false => self.inner.complete_all_with_turn(outcomes, turn).await,
-            };
-            let step = match completed {
-                Ok(FusedCompletion::WithTurn { .. }) => CommitStep::Stored,
-                _ => CommitStep::NotStored,
-            };
-            records.iter().for_each(|record| self.log(step, Some(record)));
-            completed
+            }
         };
-        // The records are logged above: an answer may be `Unchanged`.
-        self.commit(None, completed).await
+        let is_stored =
+            |completed: &FusedCompletion, _: &Commit| matches!(completed, FusedCompletion::WithTurn { .. });
+        self.commit(records, is_stored, completed).await
     }
 
     /// Never sabotaged: no process would try again to start the instance.
     async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Answer<Completion> {
         let first = Commit::of_turn(&turn.commit.history_delta);
-        let started = async {
-            let started = self.inner.start_with_turn(start, turn).await?;
-            if let Completion::WithTurn { .. } = started {
-                self.log(CommitStep::Begun, first.as_ref());
-                self.log(CommitStep::Stored, first.as_ref());
+        let started = self.inner.start_with_turn(start, turn);
+        self.commit(first.into_iter().collect(), |started, _| has_turn(started), started).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commit_log::CommitRecord;
+    use outlast::EventKind;
+    use outlast::providers::memory::MemoryProvider;
+    use std::future::{pending, ready};
+    use std::pin::pin;
+
+    fn store(folder: &std::path::Path) -> PausingStore {
+        PausingStore {
+            inner: Arc::new(MemoryProvider::new()),
+            pause_points: Arc::default(),
+            commit_log: Arc::new(CommitLog::create(folder, "w1").unwrap()),
+            sabotage: None,
+            name: "w1".to_string(),
+        }
+    }
+
+    fn record(folder: &std::path::Path) -> CommitRecord {
+        let mut record = CommitRecord::default();
+        record.add(folder, "w1").unwrap();
+        record
+    }
+
+    fn turn() -> TurnAhead {
+        let kind = EventKind::OrchestrationCompleted { output: String::new() };
+        let commit =
+            TurnCommit { history_delta: vec![Event::at(7, 3, "i", 1, None, kind)], ..TurnCommit::default() };
+        TurnAhead { after_event_id: 2, ran_at_ms: 0, commit }
+    }
+
+    fn outcome(id: u64) -> WorkItem {
+        WorkItem::ActivityCompleted { instance: "i".to_string(), execution_id: 1, id, result: String::new() }
+    }
+
+    /// Polls a call once; it must wait.
+    async fn begin<T>(call: impl Future<Output = T> + Unpin) {
+        tokio::select! {
+            biased;
+            _ = call => panic!("the call has an answer"),
+            () = ready(()) => {}
+        }
+    }
+
+    #[tokio::test]
+    async fn a_commit_is_open_from_its_start_until_its_answer_or_drop() {
+        for (point, open) in [(Point::Before, 0), (Point::Within, 1), (Point::After, 1)] {
+            let folder = tempfile::tempdir().unwrap();
+            let store = store(folder.path());
+            let commits: Vec<Commit> = commit_of_activity(Some(&outcome(2))).into_iter().collect();
+            store.pause_points.arm(point);
+            // A call without a commit leaves the point to the next call.
+            store.commit(vec![], |(), _| true, ready(Ok(()))).await.unwrap();
+            let answer = async {
+                match point {
+                    Point::Within => pending().await,
+                    _ => Ok(()),
+                }
+            };
+            {
+                let mut call = pin!(store.commit(commits.clone(), |(), _| true, answer));
+                begin(&mut call).await;
+                assert_eq!(record(folder.path()).unanswered.len(), open, "{point:?}");
             }
-            Ok(started)
+            assert_eq!(record(folder.path()), CommitRecord::default(), "{point:?}: dropped");
+            store.commit(commits.clone(), |(), _| true, ready(Ok(()))).await.unwrap();
+            let expected = CommitRecord { acknowledged: commits, unanswered: vec![] };
+            assert_eq!(record(folder.path()), expected, "{point:?}: answered");
+        }
+    }
+
+    #[tokio::test]
+    async fn every_commit_of_a_call_is_open_before_the_answer() {
+        let leased = |id| LeasedOutcome { lock_token: "none".to_string(), completion: outcome(id) };
+        let start = WorkItem::StartOrchestration {
+            instance: "i".to_string(),
+            orchestration: "o".to_string(),
+            input: String::new(),
+            version: None,
+            parent_instance: None,
+            parent_id: None,
+            parent_execution_id: None,
+            execution_id: 1,
         };
-        self.commit(None, started).await
+        let open = async |call: usize| {
+            let folder = tempfile::tempdir().unwrap();
+            let store = store(folder.path());
+            store.pause_points.arm(Point::After);
+            match call {
+                0 => begin(pin!(store.complete_with_turn("none", outcome(2), turn()))).await,
+                1 => begin(pin!(store.complete_all_with_turn(vec![leased(1), leased(2)], turn()))).await,
+                _ => begin(pin!(store.start_with_turn(start.clone(), turn()))).await,
+            }
+            record(folder.path()).unanswered.len()
+        };
+        assert_eq!([open(0).await, open(1).await, open(2).await], [2, 3, 1]);
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_was_not_written_is_not_acknowledged() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path());
+        let ahead = Commit::of_turn(&turn().commit.history_delta).unwrap();
+        let work = commit_of_activity(Some(&outcome(2))).unwrap();
+        let is_stored = |(): &(), commit: &Commit| matches!(commit, Commit::Activity { .. });
+        store.commit(vec![work.clone(), ahead], is_stored, ready(Ok(()))).await.unwrap();
+        let expected = CommitRecord { acknowledged: vec![work], unanswered: vec![] };
+        assert_eq!(record(folder.path()), expected);
     }
 }

@@ -4,7 +4,7 @@ mod process;
 
 pub(crate) use process::Process;
 
-use crate::commit_log::CommitCounts;
+use crate::commit_log::{CommitCounts, CommitRecord};
 use crate::job::Sabotage;
 use crate::store::StoreKind;
 use std::collections::BTreeMap;
@@ -48,12 +48,14 @@ impl WorkerPool {
         Ok(())
     }
 
-    /// Kills a worker and starts another. Returns the counts of the killed worker.
-    pub(crate) async fn kill(&mut self, index: usize) -> Result<CommitCounts, String> {
+    /// Kills a worker and starts another. Returns the commits of the killed worker.
+    pub(crate) async fn kill(&mut self, index: usize) -> Result<CommitRecord, String> {
         let mut worker = self.workers.swap_remove(index);
         worker.kill().await?;
         self.add(&[])?;
-        Ok(CommitCounts::read(&self.setup.folder, &worker.name))
+        let mut record = CommitRecord::default();
+        record.add(&self.setup.folder, &worker.name)?;
+        Ok(record)
     }
 
     /// Records workers that exited by themselves, and replaces them.
@@ -111,7 +113,6 @@ impl WorkerPool {
         self.names.iter().map(|name| CommitCounts::read(&self.setup.folder, name)).fold(
             CommitCounts::default(),
             |sum, one| CommitCounts {
-                in_flight: sum.in_flight + one.in_flight,
                 stored: sum.stored + one.stored,
                 refused: sum.refused + one.refused,
                 failed: sum.failed + one.failed,

@@ -4,6 +4,7 @@
 mod disturbance;
 mod flood;
 mod outage;
+#[cfg(feature = "power")]
 mod power;
 mod proxy;
 mod verify;

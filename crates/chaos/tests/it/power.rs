@@ -1,9 +1,9 @@
 //! A store on a machine that loses its power.
 
-use outlast_chaos::power::{Settings, Summary, run_many};
+use outlast_chaos::power::{Sabotage, Settings, Summary, run_many};
 use outlast_sqlite::Synchronous;
 
-const FULL: Settings = Settings { synchronous: Synchronous::Full, disk_ignores_sync: false, cuts: 8 };
+const FULL: Settings = Settings { synchronous: Synchronous::Full, sabotage: None, cuts: 8 };
 
 /// The findings, for the message of a failed assertion.
 fn findings(summary: &Summary) -> Vec<String> {
@@ -26,7 +26,7 @@ fn full_keeps_every_acknowledged_call() {
     assert!(tally.acknowledged > 2_000 && tally.looked_for > tally.acknowledged);
     assert!(tally.writes_dropped > 100 && tally.writes_torn > 50 && tally.names_dropped > 0);
     assert!(tally.cuts_while_created > 0 && tally.cuts_while_reopened > 0);
-    assert!(tally.cuts_while_checkpointing > 0);
+    assert!(tally.cuts_while_checkpointing > 0 && tally.cuts_while_preallocating > 3);
     assert!(tally.instances > 100);
 }
 
@@ -39,10 +39,19 @@ fn normal_loses_the_newest_calls_and_breaks_nothing() {
     assert!(summary.tally.lost > 0, "no cut lost a call");
 }
 
-/// A disk that ignores syncs must lose calls; otherwise the other tests prove nothing.
-#[test]
-fn a_disk_that_ignores_syncs_is_detected() {
-    let summary = run_many(20_000, 32, Settings { disk_ignores_sync: true, ..FULL });
+/// A defect must lose calls; otherwise the other tests prove nothing.
+fn finds_sabotage(first_seed: u64, sabotage: Sabotage) {
+    let summary = run_many(first_seed, 32, Settings { sabotage: Some(sabotage), ..FULL });
     println!("{:#?}", summary.tally);
     assert!(summary.tally.lost > 0, "a lost call was overlooked");
+}
+
+#[test]
+fn a_disk_that_ignores_syncs_is_detected() {
+    finds_sabotage(20_000, Sabotage::IgnoresSyncs);
+}
+
+#[test]
+fn preallocation_that_overwrites_a_commit_is_detected() {
+    finds_sabotage(30_000, Sabotage::PreallocatesTooEarly);
 }

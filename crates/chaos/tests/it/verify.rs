@@ -39,7 +39,30 @@ fn a_short_run_passes_and_writes_its_figures() {
     let figures: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     let number = |key: &str| figures[key].as_u64().unwrap_or_else(|| panic!("{key} is missing: {figures}"));
     assert!(number("kills") >= 3 && number("instances") >= 100, "{figures}");
+    // After a kill elsewhere, the next kill waits in a commit.
+    assert!(number("kills_in_commit") >= 1, "{figures}");
     assert_eq!((number("lost"), number("stuck"), number("double_completions")), (0, 0, 0));
+    assert!(
+        output.contains(&format!("chaos: {} checks passed, 0 failed", number("checks_passed"))),
+        "{output}"
+    );
+}
+
+#[test]
+fn a_run_on_several_stores_verifies_each_and_adds_up_their_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("figures.json");
+    let divided =
+        ["--kills", "4", "--kills-per-store", "2", "--pace", "400", "--json", file.to_str().unwrap()];
+    let (output, success) = run(&divided);
+    assert!(success, "{output}");
+    assert_eq!(output.matches("  ok      0 lost").count(), 2, "{output}");
+    let figures: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let number = |key: &str| figures[key].as_u64().unwrap_or_else(|| panic!("{key} is missing: {figures}"));
+    assert!(number("stores") == 2 && number("kills") >= 4, "{figures}");
+    assert!(number("instances") >= 100 && number("instances_in_store") >= number("instances"), "{figures}");
+    // Three workers and the replacement of each killed one, on each store.
+    assert_eq!(number("worker_processes"), 6 + number("kills"), "{figures}");
     assert!(
         output.contains(&format!("chaos: {} checks passed, 0 failed", number("checks_passed"))),
         "{output}"
@@ -52,8 +75,9 @@ fn a_short_run_passes_and_writes_its_figures() {
 #[test]
 fn a_short_run_on_cosmos_passes() {
     let load = ["--kills", "9", "--pace", "900", "--instances", "10", "--in-flight", "8"];
-    let (output, success) = run_on("cosmos", &load);
+    let (output, success) = run_on("cosmos", &[&load[..], &["--kills-per-store", "5"]].concat());
     assert!(success, "{output}");
+    assert!(output.contains("  store 2 of 2\n"), "{output}");
     assert!(output.contains(" checks passed, 0 failed"), "{output}");
 }
 

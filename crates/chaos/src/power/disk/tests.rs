@@ -1,6 +1,10 @@
 //! Tests of the simulated disk, through SQLite and call by call.
 
 use super::*;
+use crate::power::stored;
+use outlast_model::WorkItem;
+use outlast_provider::{Provider, ProviderError};
+use outlast_sqlite::{SqliteOptions, SqliteProvider};
 use outlast_testkit::rng::Rng;
 use rusqlite::Connection;
 
@@ -108,31 +112,86 @@ fn a_disk_that_ignores_syncs_can_lose_synced_files() {
     assert!((0..50).any(|seed| disk.after_power_cut(&mut Rng::new(seed)).images.is_empty()));
 }
 
+/// A store on the disk, which sees the preallocations of its log.
+async fn store_on(folder: &Path, disk: &Arc<Disk>) -> SqliteProvider {
+    let writes = Preallocations { disk: Arc::clone(disk), bytes_early: 0 };
+    let options = SqliteOptions { prealloc_writes: Some(Arc::new(writes)), ..SqliteOptions::default() };
+    let url = format!("sqlite:{}", folder.join("a.db").display());
+    SqliteProvider::new(&url, Some(options)).await.unwrap()
+}
+
+/// Commits a message for an instance of its own.
+async fn send(store: &SqliteProvider, n: usize) -> Result<(), ProviderError> {
+    let (instance, name) = (format!("instance-{n}"), "notes".to_string());
+    let item = WorkItem::QueueMessage { instance, name, data: "x".repeat(900) };
+    store.enqueue_for_orchestrator(item, None).await
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
+}
+
+/// The number of messages in a file of the disk after a cut.
+fn messages_in(file: &str, disk: &Disk, seed: u64) -> Result<usize, String> {
+    let after = folder().unwrap();
+    restore(&disk.after_power_cut(&mut Rng::new(seed)).images, after.path()).unwrap();
+    stored::read(&after.path().join(file)).map(|rows| rows.len())
+}
+
 /// The backup must be on the disk after a power cut, not only written.
 #[test]
 fn an_acknowledged_backup_survives_a_cut() {
-    use outlast_provider::Provider;
-    use outlast_sqlite::SqliteProvider;
-
     let folder = folder().unwrap();
     let disk = Disk::boot(folder.path(), &Images::new(), CutTime::OnRequest, false).unwrap();
-    let tokio = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    tokio.block_on(async {
-        let url = format!("sqlite:{}", folder.path().join("a.db").display());
-        let store = SqliteProvider::new(&url, None).await.unwrap();
+    block_on(async {
+        let store = store_on(folder.path(), &disk).await;
         for n in 0..20 {
-            let (instance, name) = (format!("instance-{n}"), "notes".to_string());
-            let item = outlast_model::WorkItem::QueueMessage { instance, name, data: "x".repeat(900) };
-            store.enqueue_for_orchestrator(item, None).await.unwrap();
+            send(&store, n).await.unwrap();
         }
         store.backup_to(folder.path().join("copy.db")).await.unwrap();
         disk.cut_power();
     });
     for seed in 0..100 {
-        let after_power_cut = disk.after_power_cut(&mut Rng::new(seed));
-        let after = super::folder().unwrap();
-        restore(&after_power_cut.images, after.path()).unwrap();
-        let stored = crate::power::stored::read(&after.path().join("copy.db"));
-        assert_eq!(stored.map(|rows| rows.len()), Ok(20), "seed {seed}");
+        assert_eq!(messages_in("copy.db", &disk, seed), Ok(20), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_preallocated_log_is_durable_after_a_commit() {
+    let folder = folder().unwrap();
+    let disk = Disk::boot(folder.path(), &Images::new(), CutTime::OnRequest, false).unwrap();
+    block_on(async {
+        let store = store_on(folder.path(), &disk).await;
+        for n in 0..20 {
+            send(&store, n).await.unwrap();
+        }
+        disk.cut_power();
+        let length = folder.path().join("a.db-wal").metadata().unwrap().len();
+        assert!(length > 1 << 20, "{length} bytes: the log was not preallocated");
+        for seed in 0..20 {
+            let images = disk.after_power_cut(&mut Rng::new(seed)).images;
+            assert_eq!(images["a.db-wal"].len() as u64, length, "seed {seed}");
+        }
+    });
+}
+
+#[test]
+fn acknowledged_messages_survive_a_cut_in_a_preallocation() {
+    for n in [1, 2, 60] {
+        let folder = folder().unwrap();
+        let disk = Disk::boot(folder.path(), &Images::new(), CutTime::Preallocation(n), false).unwrap();
+        let acknowledged = block_on(async {
+            let store = store_on(folder.path(), &disk).await;
+            let mut acknowledged = 0;
+            while acknowledged < 100 && send(&store, acknowledged).await.is_ok() {
+                acknowledged += 1;
+            }
+            acknowledged
+        });
+        assert_eq!(disk.cut_power(), DiskCall::Preallocation);
+        for seed in 0..50 {
+            // The preallocation comes before the first frame of the commit, so the message without an answer is not stored.
+            assert_eq!(messages_in("a.db", &disk, seed), Ok(acknowledged), "write {n}, seed {seed}");
+        }
     }
 }
