@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::listed::Mutant;
 use super::outcomes::{CAUGHT, MISSED, Outcomes, TIMEOUT};
+use super::sources::{self, Sources};
 use super::target::Target;
 use super::tool;
 use outlast_toolkit::Stopwatch;
@@ -78,6 +79,8 @@ pub(super) fn judge<V: AsRef<OsStr> + Sync>(
     mutants: &[(&Mutant, V)],
     outcomes: &mut Outcomes,
 ) -> Result<(), String> {
+    has_tests_in_every_round(target, tests)?;
+    let known = Sources::read()?;
     let alone = Stopwatch::start();
     let (outcome, test) = run(target, tests, Duration::from_secs(600), None)?;
     if outcome != MISSED {
@@ -93,7 +96,10 @@ pub(super) fn judge<V: AsRef<OsStr> + Sync>(
             let (outcome, test) = run(target, tests, patience, Some((variable, value.as_ref())))?;
             println!("{outcome:<9} {} {test}", mutant.name);
             let mut outcomes = outcomes.lock().map_err(|_| "a judge has failed")?;
-            outcomes.record(mutant.key.clone(), outcome);
+            match sources::named(&test) {
+                Some(name) => outcomes.record_by(mutant.key.clone(), outcome, name, &known),
+                None => outcomes.record(mutant.key.clone(), outcome),
+            }
             outcomes.save()?;
         }
     };
@@ -103,6 +109,25 @@ pub(super) fn judge<V: AsRef<OsStr> + Sync>(
             .into_iter()
             .try_for_each(|judge| judge.join().unwrap_or_else(|_| Err("a judge has failed".into())))
     })
+}
+
+/// A filter that selects no test would let every mutant of its round survive unseen.
+fn has_tests_in_every_round(target: &Target, tests: &[Tests]) -> Result<(), String> {
+    for filter in target.rounds.iter().copied().flatten() {
+        let mut is_known = false;
+        for (program, folder) in tests {
+            let mut command = Command::new(program);
+            command.args(["--list", "--format=terse", *filter]).current_dir(folder);
+            tool::speed_up(&mut command, target);
+            let listed = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
+            let listed = listed.map_err(|error| format!("{}: {error}", program.display()))?;
+            is_known |= String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.ends_with(": test"));
+        }
+        if !is_known {
+            return Err(format!("{}: no test has `{filter}` in its name: correct target.rs", target.name));
+        }
+    }
+    Ok(())
 }
 
 /// Runs the tests until the first failure.

@@ -8,6 +8,7 @@ mod judge;
 mod listed;
 mod outcomes;
 mod report;
+mod sources;
 mod statements;
 mod target;
 mod tool;
@@ -71,10 +72,11 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<ExitCode, String> {
     let tool = tool::find_or_install()?;
-    let mut figures = Vec::new();
+    let sources = sources::Sources::read()?;
+    let (mut figures, mut survivors) = (Vec::new(), 0);
     for target in TARGETS {
         let home = home().join(target.name);
-        let mut outcomes = Outcomes::open(&home)?;
+        let mut outcomes = Outcomes::open(&home, &sources)?;
         let mutants = tool.list(target)?;
         if args.includes(target) {
             let chosen = args.choose(&mutants, &outcomes);
@@ -90,13 +92,19 @@ fn run(args: &Args) -> Result<ExitCode, String> {
                 try_all(&tool, target, &home, &mutants, &chosen, &mut outcomes)?;
             }
         }
-        figures.push((target.name, Figures::of(&mutants, &outcomes)));
+        let of_target = Figures::of(&mutants, &outcomes);
+        survivors += if args.includes(target) { of_target.missed } else { 0 };
+        figures.push((target.name, of_target));
     }
     println!("{}", report::table(&figures));
     if let Some(file) = &args.json {
         report::write(file, &figures)?;
     }
-    Ok(ExitCode::SUCCESS)
+    if args.list || args.survivors || survivors == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{survivors} mutants survive: `cargo xtask mutants --survivors` lists them");
+    Ok(ExitCode::FAILURE)
 }
 
 /// Judges mutants that a test can select at run time in one build, and the other mutants in one build each.

@@ -1,5 +1,8 @@
 //! The outcomes of the mutants of a target. cargo-mutants writes a file after each mutant. The file is read when
 //! cargo-mutants has ended, or when the next run starts after a run that was stopped.
+//!
+//! An outcome is kept under the key of the mutant, which changes with the mutated function. A caught mutant also has the test that
+//! failed, with the fingerprint of its source: it is tried again after that test has changed or is gone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::listed::Mutant;
+use super::sources::Sources;
 
 /// A test failed.
 pub(super) const CAUGHT: &str = "caught";
@@ -18,6 +22,9 @@ pub(super) const UNVIABLE: &str = "unviable";
 /// All tests passed.
 pub(super) const MISSED: &str = "missed";
 
+/// Separates an outcome, the test that failed, and the fingerprint of the test.
+const BETWEEN: char = '\t';
+
 #[derive(Default)]
 pub(super) struct Outcomes {
     home: PathBuf,
@@ -26,18 +33,26 @@ pub(super) struct Outcomes {
 
 impl Outcomes {
     /// Reads the kept outcomes, and the outcomes that a stopped run left in the file of cargo-mutants.
-    pub(super) fn open(home: &Path) -> Result<Self, String> {
+    /// Forgets the outcomes whose test is not the same.
+    pub(super) fn open(home: &Path, sources: &Sources) -> Result<Self, String> {
         let mut outcomes = Self { home: home.to_path_buf(), by_key: read(&home.join("outcomes.json"))? };
+        outcomes.by_key.retain(|_, outcome| is_valid(outcome, sources));
         outcomes.absorb()?;
         Ok(outcomes)
     }
 
     pub(super) fn outcome(&self, mutant: &Mutant) -> Option<&str> {
-        self.by_key.get(&mutant.key).map(String::as_str)
+        self.by_key.get(&mutant.key)?.split(BETWEEN).next()
     }
 
     pub(super) fn record(&mut self, key: String, outcome: &str) {
         self.by_key.insert(key, outcome.to_string());
+    }
+
+    /// Keeps an outcome with the test that failed.
+    pub(super) fn record_by(&mut self, key: String, outcome: &str, test: &str, sources: &Sources) {
+        let fingerprint = sources.of(test);
+        self.by_key.insert(key, format!("{outcome}{BETWEEN}{test}{BETWEEN}{fingerprint:016x}"));
     }
 
     /// Writes the keys of the mutants that cargo-mutants runs next, because the sources may have changed when the outcomes
@@ -65,6 +80,14 @@ impl Outcomes {
 
     pub(super) fn save(&self) -> Result<(), String> {
         write(&self.home.join("outcomes.json"), &self.by_key)
+    }
+}
+
+fn is_valid(outcome: &str, sources: &Sources) -> bool {
+    let mut parts = outcome.split(BETWEEN).skip(1);
+    match (parts.next(), parts.next()) {
+        (Some(test), Some(fingerprint)) => format!("{:016x}", sources.of(test)) == fingerprint,
+        _ => true,
     }
 }
 
@@ -105,11 +128,32 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn an_outcome_is_forgotten_when_the_test_that_failed_changes() {
+        let home = std::env::temp_dir().join(format!("outlast-mutant-tests-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&home);
+        let mutant = Mutant::sample("a.rs", "f", 1);
+        let sources = |body: &str| {
+            let mut sources = Sources::default();
+            sources.add(&format!("fn one() {{\n    {body}\n}}\n"));
+            sources
+        };
+        let mut outcomes = Outcomes::open(&home, &sources("1")).unwrap();
+        outcomes.record_by(mutant.key.clone(), CAUGHT, "tests::one", &sources("1"));
+        outcomes.save().unwrap();
+        let found =
+            |sources: &Sources| Outcomes::open(&home, sources).unwrap().outcome(&mutant).map(str::to_string);
+        assert_eq!(found(&sources("1")).as_deref(), Some(CAUGHT));
+        assert_eq!(found(&sources("2")), None);
+        assert_eq!(found(&Sources::default()), None, "the test is gone");
+        fs::remove_dir_all(&home).unwrap();
+    }
+
+    #[test]
     fn outcomes_of_a_stopped_run_are_kept() {
         let home = std::env::temp_dir().join(format!("outlast-mutant-outcomes-{}", std::process::id()));
         let _ = fs::remove_dir_all(&home);
         let mutants: Vec<Mutant> = (1..6).map(|at| Mutant::sample("a.rs", "f", at)).collect();
-        let outcomes = Outcomes::open(&home).unwrap();
+        let outcomes = Outcomes::open(&home, &Sources::default()).unwrap();
         outcomes.begin(&mutants.iter().collect::<Vec<_>>()).unwrap();
         let told = |at: usize, summary: &str| json!({"scenario": {"Mutant": {"name": mutants[at].name}}, "summary": summary});
         let written = json!({"outcomes": [
@@ -123,16 +167,16 @@ mod tests {
             mutants.iter().map(|mutant| outcomes.outcome(mutant).map(str::to_string)).collect()
         };
         let expected = [Some(CAUGHT), Some(MISSED), Some(TIMEOUT), Some(UNVIABLE), None];
-        let outcomes = Outcomes::open(&home).unwrap();
+        let outcomes = Outcomes::open(&home, &Sources::default()).unwrap();
         assert_eq!(seen(&outcomes), expected.map(|outcome| outcome.map(str::to_string)));
         // The next run starts with an empty file and keeps the known outcomes.
         outcomes.begin(&[&mutants[4]]).unwrap();
-        assert_eq!(seen(&Outcomes::open(&home).unwrap()), seen(&outcomes));
+        assert_eq!(seen(&Outcomes::open(&home, &Sources::default()).unwrap()), seen(&outcomes));
         // An older file of cargo-mutants does not replace a newer outcome.
         let mut outcomes = outcomes;
         outcomes.record(mutants[1].key.clone(), CAUGHT);
         outcomes.save().unwrap();
-        assert_eq!(Outcomes::open(&home).unwrap().outcome(&mutants[1]), Some(CAUGHT));
+        assert_eq!(Outcomes::open(&home, &Sources::default()).unwrap().outcome(&mutants[1]), Some(CAUGHT));
         fs::remove_dir_all(&home).unwrap();
     }
 }

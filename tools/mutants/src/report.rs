@@ -1,5 +1,6 @@
 //! Lists of mutants for the terminal, and figures for the scoreboard.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -11,12 +12,14 @@ use super::outcomes::{CAUGHT, MISSED, Outcomes, TIMEOUT, UNVIABLE};
 
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Figures {
+    /// The files, or statements, that have mutants.
+    files: u64,
     /// All mutants, with and without an outcome.
     listed: u64,
     caught: u64,
     timeouts: u64,
     unviable: u64,
-    missed: u64,
+    pub(super) missed: u64,
     /// Mutants of the checks of tokens and leases that compile and have an outcome; and the caught ones among them.
     fences: u64,
     fences_caught: u64,
@@ -25,7 +28,9 @@ pub(super) struct Figures {
 
 impl Figures {
     pub(super) fn of(mutants: &[Mutant], outcomes: &Outcomes) -> Self {
-        let mut figures = Self { listed: mutants.len() as u64, ..Self::default() };
+        let files: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).collect();
+        let (files, listed) = (files.len() as u64, mutants.len() as u64);
+        let mut figures = Self { files, listed, ..Self::default() };
         for mutant in mutants {
             let is_fence = fences::guards(mutant);
             figures.fences_listed += u64::from(is_fence);
@@ -48,6 +53,7 @@ impl Figures {
 
     fn and(self, other: &Self) -> Self {
         Self {
+            files: self.files + other.files,
             listed: self.listed + other.listed,
             caught: self.caught + other.caught,
             timeouts: self.timeouts + other.timeouts,
@@ -71,6 +77,7 @@ impl Figures {
 
     fn json(&self) -> Value {
         json!({
+            "files": self.files,
             "listed": self.listed,
             "mutants": self.tried(),
             "caught": self.caught,
@@ -91,13 +98,14 @@ fn total(figures: &[(&str, Figures)]) -> Figures {
 
 pub(super) fn table(figures: &[(&str, Figures)]) -> String {
     let mut out =
-        "target         listed   tried  caught timeouts unviable  missed  caught %  tokens and leases\n"
+        "target         files  listed   tried  caught timeouts unviable  missed  caught %  tokens and leases\n"
             .to_string();
     let sum = total(figures);
     for (name, row) in figures.iter().copied().chain([("all", sum)]) {
         let _ = writeln!(
             out,
-            "{name:<13} {:>7} {:>7} {:>7} {:>8} {:>8} {:>7} {:>9.1}  {} of {}",
+            "{name:<13} {:>6} {:>7} {:>7} {:>7} {:>8} {:>8} {:>7} {:>9.1}  {} of {}",
+            row.files,
             row.listed,
             row.tried(),
             row.caught,
@@ -161,7 +169,7 @@ mod tests {
         }
         let figures = Figures::of(&mutants, &outcomes);
         let expected = json!({
-            "listed": 7, "mutants": 6, "caught": 2, "timeouts": 1, "unviable": 2, "missed": 1, "caught_percent": 75.0,
+            "files": 2, "listed": 7, "mutants": 6, "caught": 2, "timeouts": 1, "unviable": 2, "missed": 1, "caught_percent": 75.0,
             "token_and_lease_listed": 4, "token_and_lease_mutants": 2, "token_and_lease_caught": 1,
         });
         assert_eq!(figures.json(), expected);
