@@ -15,9 +15,8 @@ use std::process::{Command, ExitCode};
 
 use clap::{CommandFactory as _, Parser};
 use outlast_packages as metadata;
+use outlast_prove::{Scoreboard, stamped};
 use outlast_toolkit::process;
-
-use crate::pages::figures::Scoreboard;
 
 /// The project's own commands.
 #[derive(Parser)]
@@ -60,6 +59,8 @@ enum Cli {
     /// Changes the code in one place at a time: a test must fail
     #[command(disable_help_flag = true)]
     Mutants(PassedOn),
+    /// Repeats all long attempts to break the promises in chunks, and writes docs/reliability.md; a later call continues
+    Prove(outlast_prove::Args),
     /// Records figures, and shows them in docs/reliability.md
     #[command(subcommand)]
     Scoreboard(Scoreboard),
@@ -106,11 +107,12 @@ impl Cli {
             Self::Dist(PassedOn { args }) => release("dist", &args),
             Self::Book(PassedOn { args }) => release("book", &args),
             Self::NewProvider(PassedOn { args }) => run_tool("outlast-new-provider", &args),
-            Self::Sim(PassedOn { args }) => process::run(&mut sim::command(&args)),
-            Self::Mutants(PassedOn { args }) => run_tool("outlast-mutants", &args),
-            Self::Scoreboard(scoreboard) => scoreboard.run(),
-            Self::Chaos(PassedOn { args }) => chaos::run(&args),
-            Self::Fuzz(PassedOn { args }) => run_tool("outlast-fuzz-run", &args),
+            Self::Sim(PassedOn { args }) => stamped(&args, || process::run(&mut sim::command(&args))),
+            Self::Mutants(PassedOn { args }) => stamped(&args, || run_tool("outlast-mutants", &args)),
+            Self::Prove(args) => outlast_prove::run(&args, pages::run),
+            Self::Scoreboard(scoreboard) => scoreboard.run(pages::run),
+            Self::Chaos(PassedOn { args }) => stamped(&args, || chaos::run(&args)),
+            Self::Fuzz(PassedOn { args }) => stamped(&args, || run_tool("outlast-fuzz-run", &args)),
             Self::Postgres(args) => postgres::run(&args),
             Self::Bench(args) => args.run(),
         }

@@ -7,11 +7,13 @@
 
 mod code;
 mod contract;
-pub(crate) mod figures;
 
 use std::process::ExitCode;
 
+use outlast_prove::{FOLDER, show};
 use outlast_toolkit::{files, process};
+
+use crate::metadata::code::{Hashes, of_working_tree};
 
 const END: &str = "<!-- end -->";
 
@@ -35,8 +37,9 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     }
     let sources: Vec<(&str, &str)> =
         files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let code = of_working_tree()?;
     for (path, text) in sources.iter().filter(|(path, _)| path.ends_with(".md")) {
-        let filled = filled(text, &sources)
+        let filled = filled(text, &sources, &code)
             .map_err(|mistake| format!("{path}:{}: {}", mistake.line, mistake.message))?;
         if filled != *text {
             files::write(&root.join(path), &filled)?;
@@ -48,17 +51,17 @@ pub(crate) fn run() -> Result<ExitCode, String> {
 
 /// Whether parts of pages may be taken from this file.
 pub(crate) fn is_source(path: &str) -> bool {
-    path.ends_with(".rs") || path.starts_with(figures::FOLDER)
+    path.ends_with(".rs") || path.starts_with(FOLDER)
 }
 
-/// The page with the current text of every part.
-pub(crate) fn filled(page: &str, sources: Sources<'_>) -> Result<String, Mistake> {
+/// The page with the current text of every part. `code` is the shipped code, which recorded figures are compared with.
+pub(crate) fn filled(page: &str, sources: Sources<'_>, code: &Hashes) -> Result<String, Mistake> {
     let mut out = String::new();
     let mut lines = page.lines().zip(1..);
     while let Some((comment, line)) = lines.next() {
         out = out + comment + "\n";
         let Some((kind, source)) = part_comment(comment) else { continue };
-        let text = part(kind, source, sources).map_err(|message| Mistake { line, message })?;
+        let text = part(kind, source, sources, code).map_err(|message| Mistake { line, message })?;
         out = out + &text + END + "\n";
         if !lines.any(|(line, _)| line.trim() == END) {
             return Err(Mistake { line, message: format!("`{comment}` is not followed by `{END}`") });
@@ -92,10 +95,10 @@ fn part_comment(line: &str) -> Option<(&str, &str)> {
     comment.split_once(": ").filter(|(kind, _)| matches!(*kind, "code" | "methods" | "fields" | "figures"))
 }
 
-fn part(kind: &str, source: &str, sources: Sources<'_>) -> Result<String, String> {
+fn part(kind: &str, source: &str, sources: Sources<'_>, code: &Hashes) -> Result<String, String> {
     match kind {
         "code" => code::show(source, sources),
-        "figures" => figures::show(source, sources),
+        "figures" => show(source, sources, code),
         "methods" => contract::show_methods(source, sources),
         _ => contract::show_fields(source, sources),
     }
@@ -112,8 +115,12 @@ mod tests {
         let page = "before\n<!-- code: a.rs#b -->\nold\n<!-- end -->\nafter <!-- end -->\n";
         let expected =
             "before\n<!-- code: a.rs#b -->\n```rust\nfn b() {}\n```\n<!-- end -->\nafter <!-- end -->\n";
-        assert_eq!(filled(page, &[SOURCE]).unwrap(), expected);
-        assert_eq!(filled(expected, &[SOURCE]).unwrap(), expected, "the second call changes nothing");
+        assert_eq!(filled(page, &[SOURCE], &Hashes::new()).unwrap(), expected);
+        assert_eq!(
+            filled(expected, &[SOURCE], &Hashes::new()).unwrap(),
+            expected,
+            "the second call changes nothing"
+        );
         assert_eq!(written(expected), "before\nafter <!-- end -->\n");
     }
 
@@ -122,7 +129,7 @@ mod tests {
         for page in
             ["x\n<!-- code: a.rs#c -->\n<!-- end -->", "x\n<!-- code: a.rs#b -->\n", "x\n<!-- fields: A -->"]
         {
-            assert_eq!(filled(page, &[SOURCE]).unwrap_err().line, 2, "{page}");
+            assert_eq!(filled(page, &[SOURCE], &Hashes::new()).unwrap_err().line, 2, "{page}");
         }
     }
 }

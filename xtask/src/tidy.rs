@@ -5,15 +5,14 @@ mod markdown;
 mod outliers;
 mod repo;
 mod rule;
-mod source;
 mod tables;
 
 use std::process::ExitCode;
 
 use self::repo::{Finding, Repo};
 use self::rule::{
-    architecture, counts, dependencies, edges, links, lints, one_call, pages, publish, refused, root, skills,
-    sql,
+    architecture, counts, dependencies, edges, links, lints, one_call, pages, publish, refused, root, scores,
+    skills, sql,
 };
 
 /// A rule of this repository.
@@ -54,6 +53,7 @@ const RULES: &[Rule] = &[
     Rule::new("dependencies", "docs/dependencies.md has a reason of every dependency", dependencies::check),
     Rule::new("machine-paths", "no paths of one machine", rows_only),
     Rule::new("pages", "code, tables and figures in pages agree with their sources", pages::check),
+    Rule::new("scores", "README quotes the scoreboard by name, and only of unchanged code", scores::check),
     Rule::new("skills", "names in skills exist", skills::check),
     Rule::new("publish", "published manifests are complete, the toolchain is the stated one", publish::check),
     Rule::new("leftovers", "no ignored tests and no unfinished code", rows_only),

@@ -1,7 +1,10 @@
-//! The packages of this workspace and their dependencies, from `cargo metadata`.
+//! The packages of this workspace, their code and their dependencies, from `cargo metadata` and the sources.
 
+pub mod code;
 pub mod deny;
 pub mod publish;
+mod shipped_tokens;
+pub mod source;
 
 pub use cargo_metadata::{Dependency, Package};
 use cargo_metadata::{DependencyKind, MetadataCommand};

@@ -1,7 +1,8 @@
 //! The files of the repository, read once for all rules.
 
-use super::source::Source;
 use super::tables::{self, Tables};
+use crate::metadata::code::{self, Hashes};
+use crate::metadata::source::{Source, is_in_module};
 use crate::metadata::{self, Package};
 use outlast_toolkit::{files, process};
 
@@ -11,6 +12,8 @@ pub(super) struct Repo {
     pub(super) files: Vec<File>,
     pub(super) packages: Vec<Package>,
     pub(super) tables: Tables,
+    /// The hashes of the shipped code.
+    pub(super) code: Hashes,
 }
 
 /// A file that git tracks, or a new file that git does not ignore.
@@ -53,11 +56,16 @@ impl Repo {
         files.sort();
         files.dedup();
         let mut files: Vec<File> = files.into_iter().map(|(path, text)| File::new(path, text)).collect();
-        let outlined: Vec<String> = files.iter().flat_map(File::outlined_tests).collect();
+        let modules =
+            |file: &File| file.rust.iter().flat_map(|rust| rust.test_modules(&file.path)).collect::<Vec<_>>();
+        let outlined: Vec<String> = files.iter().flat_map(modules).collect();
         for file in &mut files {
-            file.is_test |= outlined.iter().any(|module| is_module(&file.path, module));
+            file.is_test |= outlined.iter().any(|module| is_in_module(&file.path, module));
         }
-        Self { files, packages, tables }
+        let texts: Vec<(&str, &str)> =
+            files.iter().map(|file| (file.path.as_str(), file.text.as_str())).collect();
+        let code = code::hashes(&packages, &texts);
+        Self { files, packages, tables, code }
     }
 
     pub(super) fn file(&self, path: &str) -> Option<&File> {
@@ -106,19 +114,6 @@ impl File {
         let names = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', ' ', '=']));
         self.text.lines().position(names).map_or(1, |index| index + 1)
     }
-
-    /// The modules that `#[cfg(test)] mod name;` puts into separate files, as paths without `.rs`.
-    fn outlined_tests(&self) -> Vec<String> {
-        let stem = self.path.trim_end_matches(".rs");
-        let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
-        let base = if matches!(name, "lib" | "main" | "mod") { folder } else { stem };
-        let names = self.rust.iter().flat_map(|source| &source.outlined_tests);
-        names.map(|module| format!("{base}/{module}")).collect()
-    }
-}
-
-fn is_module(path: &str, module: &str) -> bool {
-    path.strip_prefix(module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
 }
 
 #[cfg(test)]

@@ -11,5 +11,6 @@ pub(super) mod pages;
 pub(super) mod publish;
 pub(super) mod refused;
 pub(super) mod root;
+pub(super) mod scores;
 pub(super) mod skills;
 pub(super) mod sql;

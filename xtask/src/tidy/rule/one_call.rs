@@ -1,7 +1,7 @@
 //! The page about the way of one call names files and functions that exist, and a call enters each file once.
 
+use crate::metadata::source::find_words;
 use crate::tidy::repo::{File, Finding, Repo};
-use crate::tidy::source::find_words;
 
 const PAGE: &str = "docs/internals/one-call.md";
 /// A second entry that the page explains has a path in bold.

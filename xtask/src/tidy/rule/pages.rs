@@ -1,7 +1,9 @@
 //! The parts of pages that are copied from source files and from recorded figures are up to date, and the provider guide
 //! describes every method and every type of the contract.
 
-use crate::pages::figures::FOLDER;
+use outlast_prove::FOLDER;
+
+use crate::metadata::code::Hashes;
 use crate::pages::{self, Mistake};
 use crate::tidy::repo::{File, Finding, Repo};
 
@@ -19,7 +21,7 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     let sources = repo.files.iter().filter(|file| pages::is_source(&file.path));
     let sources: Vec<(&str, &str)> = sources.map(|file| (file.path.as_str(), file.text.as_str())).collect();
     let mut findings: Vec<Finding> =
-        repo.with_extension("md").filter_map(|file| stale(file, &sources)).collect();
+        repo.with_extension("md").filter_map(|file| stale(file, &sources, &repo.code)).collect();
     if let Some(guide) = repo.file(GUIDE) {
         findings.extend(undescribed(guide, &sources));
     }
@@ -27,8 +29,8 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     findings
 }
 
-fn stale(file: &File, sources: pages::Sources<'_>) -> Option<Finding> {
-    match pages::filled(&file.text, sources) {
+fn stale(file: &File, sources: pages::Sources<'_>, code: &Hashes) -> Option<Finding> {
+    match pages::filled(&file.text, sources, code) {
         Err(Mistake { line, message }) => Some(file.finding(line, message)),
         Ok(filled) => {
             let line = file.text.lines().zip(filled.lines()).position(|(old, new)| old != new)?;
@@ -130,13 +132,13 @@ mod tests {
     #[test]
     fn figures_that_no_page_shows_or_that_a_page_shows_wrongly_are_refused() {
         let figures =
-            ("testdata/scoreboard/sim.json", r#"{"commit": "a", "date": "b", "figures": {"seeds": 7}}"#);
+            ("testdata/scoreboard/stress.json", r#"{"commit": "a", "date": "b", "figures": {"seeds": 7}}"#);
         assert_eq!(
             printed(check(&Repo::of(&[figures]))),
-            ["testdata/scoreboard/sim.json:1: no page shows these figures"]
+            ["testdata/scoreboard/stress.json:1: no page shows these figures"]
         );
-        let page =
-            "<!-- figures: sim -->\nb, commit a\n\n| figure | |\n|---|---|\n| seeds | 7 |\n<!-- end -->\n";
+        let page = "<!-- figures: stress -->\nb, commit a. Shipped code changed since: yes (the record has no hash of the code).\n\n\
+            | figure | |\n|---|---|\n| seeds | 7 |\n<!-- end -->\n";
         assert_eq!(check(&Repo::of(&[figures, ("docs/a.md", page)])).len(), 0);
         let stale = page.replace('7', "8");
         assert_eq!(check(&Repo::of(&[figures, ("docs/a.md", &stale)])).len(), 1);

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::metadata::source::find_words;
 use crate::tidy::repo::{Finding, Repo};
-use crate::tidy::source::find_words;
 use crate::tidy::tables::Sql;
 
 /// Where a statement of ours is named: `sql::NAME`.

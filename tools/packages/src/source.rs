@@ -6,29 +6,30 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// A Rust file that was read as tokens, so that it need not parse.
 #[derive(Default)]
-pub(super) struct Source {
+pub struct Source {
     /// The file with comments and the inside of literals blanked. Offsets are those of the file.
-    pub(super) code: String,
-    pub(super) literals: Vec<Literal>,
+    pub code: String,
+    /// The string literals.
+    pub literals: Vec<Literal>,
     /// The names of the functions, and where they are.
-    pub(super) functions: Vec<(String, Range<usize>)>,
+    pub functions: Vec<(String, Range<usize>)>,
     /// Modules that `#[cfg(test)] mod name;` declares.
-    pub(super) outlined_tests: Vec<String>,
+    outlined_tests: Vec<String>,
     tests: Vec<Range<usize>>,
     line_starts: Vec<usize>,
 }
 
 /// A string literal.
-pub(super) struct Literal {
+pub struct Literal {
     /// The offset of its opening quote.
-    pub(super) offset: usize,
+    pub offset: usize,
     /// The text between the quotes, with its escapes.
-    pub(super) text: String,
+    pub text: String,
 }
 
 impl Source {
     /// In a file with unbalanced brackets or quotes, everything is code.
-    pub(super) fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let mut source = Self { line_starts, ..Self::default() };
         let Ok(tokens) = text.parse::<TokenStream>() else {
@@ -81,8 +82,7 @@ impl Source {
         if attribute.delimiter() != Delimiter::Bracket || at == 0 || !is_punct(&tokens[at - 1], ['#', '!']) {
             return;
         }
-        let condition: String = attribute.stream().to_string().split_whitespace().collect();
-        if condition != "cfg(test)" && !condition.starts_with("cfg(all(test,") {
+        if !is_test_condition(attribute) {
             return;
         }
         if is_punct(&tokens[at - 1], ['!']) {
@@ -100,19 +100,34 @@ impl Source {
         }
     }
 
+    /// The paths, without `.rs`, of the modules for tests that this file declares and other files hold.
+    pub fn test_modules(&self, path: &str) -> impl Iterator<Item = String> {
+        let stem = path.trim_end_matches(".rs");
+        let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
+        let base = if matches!(name, "lib" | "main" | "mod") { folder } else { stem };
+        self.outlined_tests.iter().map(move |module| format!("{base}/{module}"))
+    }
+
     /// The line of an offset, counted from 1.
-    pub(super) fn line(&self, offset: usize) -> usize {
+    pub fn line(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= offset)
     }
 
-    pub(super) fn is_test_at(&self, offset: usize) -> bool {
+    /// Whether the offset is in code that is compiled for tests only.
+    pub fn is_test_at(&self, offset: usize) -> bool {
         self.tests.iter().any(|range| range.contains(&offset))
     }
 
     /// The offsets of `words` in the code, where they are not parts of longer words.
-    pub(super) fn find(&self, words: &str) -> impl Iterator<Item = usize> {
+    pub fn find(&self, words: &str) -> impl Iterator<Item = usize> {
         find_words(&self.code, words)
     }
+}
+
+/// Whether an attribute is `cfg(test)`, perhaps with further conditions.
+pub(crate) fn is_test_condition(attribute: &Group) -> bool {
+    let condition: String = attribute.stream().to_string().split_whitespace().collect();
+    condition == "cfg(test)" || condition.starts_with("cfg(all(test,")
 }
 
 /// The end of the item that starts here: after its block, or after its semicolon.
@@ -123,12 +138,17 @@ fn item_end(tokens: &[TokenTree]) -> usize {
     last.map_or(0, |token| token.span().byte_range().end)
 }
 
-fn is_punct<const N: usize>(token: &TokenTree, chars: [char; N]) -> bool {
+pub(crate) fn is_punct<const N: usize>(token: &TokenTree, chars: [char; N]) -> bool {
     matches!(token, TokenTree::Punct(punct) if chars.contains(&punct.as_char()))
 }
 
+/// Whether a file belongs to a module, whose path has no `.rs`.
+pub fn is_in_module(path: &str, module: &str) -> bool {
+    path.strip_prefix(module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+}
+
 /// The offsets of `words` in `text` without a letter, digit or underscore before or after them.
-pub(super) fn find_words(text: &str, words: &str) -> impl Iterator<Item = usize> {
+pub fn find_words(text: &str, words: &str) -> impl Iterator<Item = usize> {
     let continues = |byte: Option<&u8>| {
         byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii())
     };
@@ -178,7 +198,11 @@ mod tests {
             assert_eq!(Source::parse(text).is_test_at(text.find('X').unwrap()), is_test, "{text}");
         }
         let outlined = "#[cfg(test)]\npub(crate) mod kit;\n#[cfg(test)] mod own {} mod other;";
-        assert_eq!(Source::parse(outlined).outlined_tests, ["kit"]);
+        let modules = |path: &str| Source::parse(outlined).test_modules(path).collect::<Vec<_>>();
+        assert_eq!(modules("src/lib.rs"), ["src/kit"]);
+        assert_eq!(modules("src/plan.rs"), ["src/plan/kit"]);
+        assert!(is_in_module("src/kit.rs", "src/kit") && is_in_module("src/kit/a.rs", "src/kit"));
+        assert!(!is_in_module("src/kitchen.rs", "src/kit"));
     }
 
     #[test]
