@@ -62,7 +62,7 @@ async fn file_is_recovered_from_the_log_that_the_last_process_left() {
     let crashing = process(&path, &clock).await;
     crashing.enqueue_for_orchestrator(start("i"), None).await.unwrap();
     drop(crashing);
-    assert!(size(&beside(&path, "-wal")) > 0, "the log is left");
+    assert!(size(&beside(&path, "-wal")) > 0, "the process leaves the log");
     let next = process(&path, &clock).await;
     assert_eq!(turn(&next).await.0.instance, "i");
     next.disconnect();

@@ -1,4 +1,5 @@
-//! Messages with a key, and dead letters that return, after failures and crashes: both halves of a change are stored, or neither.
+//! Messages with a key, and dead letters that return to their queue, after failures and crashes: the store writes both parts of a
+//! change, or neither.
 
 use crate::support::*;
 use outlast_model::WorkItem;
@@ -28,7 +29,7 @@ impl StatementFaults for FailsOne {
     }
 }
 
-/// A store whose nth statement from now on fails; `arm` sets n.
+/// A store that fails one statement; `left` is the number of statements before it.
 async fn failing(path: &Path, how: StatementFault) -> (Arc<FailsOne>, outlast_sqlite::SqliteProvider) {
     let faults = Arc::new(FailsOne { left: AtomicI64::new(-1), how, failed: Mutex::default() });
     let options = SqliteOptions { faults: Some(Arc::clone(&faults) as _), ..SqliteOptions::default() };

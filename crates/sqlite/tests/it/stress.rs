@@ -1,4 +1,4 @@
-//! Short stress runs, in memory and on a file: everything completes.
+//! Short stress runs in memory and on a file: every orchestration completes.
 
 use async_trait::async_trait;
 use outlast_conformance::stress::large_payload::{LargePayloadConfig, run_large_payload_test_with_config};
