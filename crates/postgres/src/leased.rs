@@ -20,7 +20,7 @@ pub(crate) type ActivityFetch = Fetch<ActivityAsk, LeaseSender<Vec<RawActivity>>
 pub(crate) type ParkedTurns = Parked<TurnAsk, LeaseSender<RawTurn>>;
 pub(crate) type ParkedActivities = Parked<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
 
-/// A leased turn as the server hands it out; its caller decodes it.
+/// A leased turn in the server's form; the caller of the fetch decodes it.
 #[derive(Debug)]
 pub(crate) struct RawTurn {
     pub(crate) secret: Secret,
@@ -57,7 +57,7 @@ impl RawTurn {
     }
 }
 
-/// A leased activity as the server hands it out.
+/// A leased activity in the server's form; the caller of the fetch decodes it.
 #[derive(Debug)]
 pub(crate) struct RawActivity {
     pub(crate) secret: Secret,

@@ -1,4 +1,4 @@
-//! Requests: what callers ask the lanes for.
+//! Requests of callers to the lanes.
 
 use crate::PostgresError;
 use crate::reply::Reply;

@@ -2,7 +2,7 @@ use super::*;
 use crate::ask::TurnAsk;
 use outlast_provider::MessageBound;
 
-/// A caller that is there.
+/// A caller that waits for its fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Present;
 

@@ -75,10 +75,10 @@ pub(super) struct LargeRequests {
     waiting: VecDeque<(Request, Instant)>,
     /// The requests that are on their way.
     sent: Vec<SentLarge>,
-    /// When the last large request ended.
+    /// The time at which the last large request ended.
     ended_at: Option<Instant>,
     pause: Option<Pause>,
-    /// When a small request came last.
+    /// The time at which the last small request came.
     small_at: Option<Instant>,
 }
 
@@ -129,12 +129,12 @@ impl LargeRequests {
         self.sent.iter().filter(|sent| sent.lane == lane).count()
     }
 
-    /// When this lane sends the next large request. `None`: none waits, or it is not for this lane now.
+    /// The time at which this lane sends the next large request. `None`: none waits, or it is not for this lane now.
     pub(super) fn due_at(&self, lane: Lane) -> Option<Instant> {
         let (request, waits_since) = self.waiting.front()?;
         let paused_until = self.paused_until();
         if self.sent.is_empty() {
-            // Alone, it leaves the lane for arrivals to them.
+            // A lone large request leaves the lane for arrivals to small arrivals.
             let due = paused_until.map_or(*waits_since, |until| until.min(*waits_since + LONGEST_WAIT));
             return (lane == Lane::All).then_some(due);
         }

@@ -1,11 +1,12 @@
-//! What connection strings mean to this store, beside what they mean to libpq.
+//! The meaning of connection strings to this store, compared with their meaning to libpq.
 
 use super::*;
 use Libpq::{Asks, Refuses};
 use Ours::{Is, Refused};
 use tokio_postgres::config::Host;
 
-/// What libpq makes of a text: the chapters "Connection Strings", "Parameter Key Words" and "SSL Support" of its documentation.
+/// The reading of a text by libpq: the chapters "Connection Strings", "Parameter Key Words" and "SSL Support" of its
+/// documentation.
 #[derive(Debug, Clone, Copy)]
 enum Libpq {
     /// A mode of libpq, by its rank in [`rank`].
@@ -13,7 +14,7 @@ enum Libpq {
     Refuses,
 }
 
-/// What this store makes of it.
+/// The reading of a text by this store.
 #[derive(Debug, Clone, Copy)]
 enum Ours {
     Is(Mode),
