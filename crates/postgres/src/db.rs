@@ -41,9 +41,9 @@ pub(crate) struct Db {
     pub(crate) counters: Arc<Counters>,
     /// For connections beside the pool.
     pub(crate) connector: Arc<Connector>,
-    /// How long a transaction or a read may take.
+    /// The longest duration of a transaction or a read.
     pub(crate) deadline: Duration,
-    /// How long a migration or a transaction that removes instances may take.
+    /// The longest duration of a migration or a transaction that removes instances.
     pub(crate) long_deadline: Duration,
     /// The statements that begin transactions, after the server has been asked for the limits in force.
     begin_statements: OnceLock<BeginStatements>,

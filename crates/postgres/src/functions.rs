@@ -295,8 +295,8 @@ columns!(
 );
 
 columns!(
-    /// Columns of `fetch_turns`. A row without an instance tells only when a turn becomes fetchable, and whether the poll has skipped many
-    /// messages.
+    /// Columns of `fetch_turns`. A row without an instance holds only the time at which a turn becomes fetchable, and whether the
+    /// poll has skipped many messages.
     fetch_turns {
         SECRET = "o_secret",
         INSTANCE = "o_instance",
@@ -321,7 +321,7 @@ columns!(
 );
 
 columns!(
-    /// Columns of `fetch_activities`. A row without a slot tells only when an activity becomes fetchable.
+    /// Columns of `fetch_activities`. A row without a slot holds only the time at which an activity becomes fetchable.
     fetch_activities {
         SLOT = "o_slot",
         ID = "o_id",

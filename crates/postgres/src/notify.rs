@@ -35,14 +35,14 @@ use tokio::time::Instant;
 /// The number of processes, one after the other, that polled because of a notification and found nothing.
 pub(crate) type Hops = u32;
 
-/// How long a registration lasts unless it is repeated.
+/// The duration of a registration, unless it is repeated.
 pub(crate) const LIFE: Duration = Duration::from_secs(60);
 /// Fetches that have not been served for this long are idle.
 pub(crate) const IDLE_AFTER: Duration = Duration::from_millis(20);
 /// The time for which a process keeps a registration that it no longer needs: it often needs the registration again soon.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// How long an item waits for the fetches of its own process before another process is notified of it.
+/// The time for which an item waits for the fetches of its own process before another process is notified of it.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(25);
 
 /// The notification of one queue that a process has put off. It covers items that became fetchable at least [`PATIENCE`] before: the

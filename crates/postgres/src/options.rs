@@ -20,7 +20,7 @@ pub enum MigrationPolicy {
     VerifyOnly,
 }
 
-/// How to reach the server.
+/// The address of the server, and the settings of connections.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum ConnectionConfig {
@@ -48,11 +48,11 @@ pub(crate) fn shown_pairs(url: &str) -> String {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ProviderConfig {
-    /// How to reach the server.
+    /// The address of the server, and the settings of connections.
     pub connection: ConnectionConfig,
     /// The schema; `public` if not given.
     pub schema_name: Option<String>,
-    /// What opening may do to the schema.
+    /// The changes that opening may make to the schema.
     pub migration_policy: MigrationPolicy,
     /// Most connections at a time, beside the one that listens. If not given: `OUTLAST_PG_POOL_MAX`, `DUROXIDE_PG_POOL_MAX`, or
     /// 10.

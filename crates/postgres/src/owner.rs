@@ -40,7 +40,7 @@ const LOOKS: u32 = 3;
 /// dead.
 const NEIGHBOURS: i64 = 4;
 
-/// How long the first fetches of a store wait for the lock of their owner.
+/// The longest wait of the first fetches of a store for the lock of their owner.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The source of the secrets of leases. They name the owner while it holds its lock.

@@ -2,7 +2,7 @@
 //!
 //! A *poll* is the call in a transaction that leases turns or activities for fetches. A fetch is *parked* while no running poll
 //! has it, *new* until a poll has found nothing for it, *tried* from then on. [`Parked`] is a value: it reads no clock, takes no
-//! lock and sends nothing. Events come in as calls, with the time where it matters; what follows from them is returned.
+//! lock and sends nothing. Calls pass the events, with the time where it matters, and return the effects.
 //!
 //! | state of the queue | stored as | next state |
 //! |---|---|---|
@@ -77,7 +77,7 @@ pub(crate) struct Parked<A, C> {
     notified: Option<Hops>,
     /// Whether the last poll that served too few fetches found no activity with a session.
     no_sessions: bool,
-    /// When a fetch was served last.
+    /// The time at which a fetch was served last.
     served_at: Option<Instant>,
 }
 

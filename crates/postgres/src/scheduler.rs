@@ -6,7 +6,7 @@
 //! | [`LargeRequests`] | requests of either kind with 1 MiB or more (`scheduler/large.rs`) |
 //! | [`LanesInUse`] | how many lanes have sent a transaction, and how much is in them |
 //! | [`Parked`], for each queue | the fetches that wait, and when the queue is polled (`parked.rs`) |
-//! | [`Wants`], [`Forward`], [`PutOff`] | what other processes are notified of, and when (`notify.rs`) |
+//! | [`Wants`], [`Forward`], [`PutOff`] | the notifications for other processes, and their times (`notify.rs`) |
 //!
 //! | a lane asks for a transaction, and | it gets |
 //! |---|---|
@@ -292,7 +292,7 @@ impl Scheduler {
         Some(Transaction { batch, frees, notifies, load: 1, large: Some(sent), ..Transaction::default() })
     }
 
-    /// Puts the next transaction together: requests, hand-offs of what they bring, and the polls that are due.
+    /// Puts the next transaction together: requests, hand-offs of the items that they store, and the polls that are due.
     fn next_transaction(&mut self, now: Instant, entropy: &dyn Entropy) -> Option<Transaction> {
         let load = self.load();
         let batch = self.waiting.choose(Lane::All);

@@ -141,7 +141,7 @@ impl Values {
         if ports.len() > 1 && ports.len() != servers {
             return Err("its parameter port needs one port, or one for each host".to_string());
         }
-        // Without a host the address is what a certificate is for.
+        // Without a host, the certificate must be for the address.
         let names = match hosts.is_empty() {
             true => addresses.iter().map(IpAddr::to_string).collect(),
             false => hosts.into_iter().map(str::to_string).collect::<Vec<_>>(),

@@ -199,8 +199,8 @@ fn send<A: Ask>(served: Served<A>, handle: &Handle) -> Vec<Command> {
     }
 }
 
-/// When the next item becomes available by itself, according to the tables. Items that became available after `polled_at` count,
-/// because the poll may have missed them.
+/// The time at which the next item becomes available by itself, according to the tables. Items that became available after
+/// `polled_at` count, because the poll may have missed them.
 pub(crate) fn next_available(db: &Db, polled_at: u64) -> Result<u64> {
     let mut next = i64::MAX;
     for statement in [

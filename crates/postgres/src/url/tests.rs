@@ -22,7 +22,7 @@ enum Ours {
     Refused(&'static str),
 }
 
-/// How much a mode protects; libpq has one more than this store.
+/// The rank of a mode by its protection; libpq has one mode more than this store.
 fn rank(mode: &str) -> usize {
     let modes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
     modes.iter().position(|known| *known == mode).expect("a mode of libpq")
