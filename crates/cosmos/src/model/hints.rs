@@ -1,5 +1,5 @@
-//! How ready work is found. A writer stores a message and, in parallel, a hint for the owner of the slot. Owners read hints once,
-//! from a position in the feed; a repair query finds all messages of a slot.
+//! The search for ready work. A writer stores a message and, at the same time, a hint for the owner of the slot. Owners read
+//! hints once, from a position in the feed; a repair query finds all messages of a slot.
 //!
 //! | may happen at any time | as |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! A hint may be stored before its message. A new owner therefore queries twice: after it took its position in the feed, and when
 //! every write has ended that was on its way at that time.
 //!
-//! Repair runs once a minute. A property says that work whose hint was stored is known without it; that work whose hint was lost
-//! is served is a matter of repair alone.
+//! Repair runs once a minute. A property requires that work with a stored hint is known without repair; work whose hint was lost
+//! is served by repair alone.
 
 use super::search::{CAN_END, Protocol};
 use stateright::{Model, Property};
@@ -62,7 +62,7 @@ struct Work {
     is_offered: bool,
 }
 
-/// How far a runtime has come in taking the slot over.
+/// The progress of a runtime in taking the slot over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Step {
     /// It does not own the slot.
