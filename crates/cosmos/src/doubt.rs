@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_activity_that_is_gone_counts_as_completed_but_not_as_renewed() {
+    fn an_absent_activity_counts_as_completed_but_not_as_renewed() {
         use ActivityCall::{Complete, RenewOrGiveBack};
         let resolve = |call, stored| resolve_activity(call, OURS, "e0", stored);
         assert_eq!(resolve(Complete, None), Resolved::Applied);

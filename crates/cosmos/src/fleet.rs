@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_look_a_process_serves_all_slots_and_owns_none() {
+    fn before_the_first_read_a_process_serves_all_slots_and_owns_none() {
         let fleet = Fleet::new(OWN);
         assert_eq!(served(&fleet, NOW, NOW).len(), SLOTS);
         assert!(!fleet.owns(0, NOW), "its writes need hints");
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_runtime_is_a_reason_to_look_for_its_leases() {
+    fn the_end_of_a_runtime_starts_a_search_for_its_leases() {
         let mut fleet = halves();
         let (table, alive) = (fleet.table.clone(), vec![member(OWN, true, None)]);
         assert!(fleet.learn(table.clone(), alive.clone(), Some(NOW), NOW));

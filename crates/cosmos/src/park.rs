@@ -1,4 +1,4 @@
-//! Fetches that wait, and leases on their way to the caller.
+//! Fetches that wait, and leases in transit to the caller.
 
 use crate::activity::GivenBack;
 use crate::seats::Takes;

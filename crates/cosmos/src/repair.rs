@@ -20,7 +20,7 @@ const HORIZON_MS: u64 = 120_000;
 #[derive(Default)]
 pub(crate) struct Repaired {
     at: Option<u64>,
-    /// Slots were taken over: the query is repeated when every write has ended that was on its way at the first one.
+    /// Slots were taken over: the query is repeated when every write has ended that was in flight at the first one.
     again_at: Option<u64>,
     /// A query failed: the next one is not sent before this time.
     not_before: u64,

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn each_host_is_tried_with_all_that_the_url_says() {
+    fn each_host_is_tried_with_all_settings_of_the_url() {
         let url = "host=a,b hostaddr=127.0.0.1,127.0.0.2 port=1,2 user=u password=p dbname=d connect_timeout=3 \
                    application_name=x target_session_attrs=read-write channel_binding=disable sslmode=require";
         let mut config = kept_alive(url);

@@ -98,7 +98,7 @@ pub enum PostgresError {
         /// The deadline.
         limit: Duration,
     },
-    /// The connection was lost or given up while a call was on its way that must not be sent twice.
+    /// The connection was lost or given up during a call that must not be sent twice.
     #[error(
         "it is unknown whether the call for instance '{instance}' was stored: {details}; a start may be repeated with the same \
          instance id, a message after a look at the instance, since a message that is stored twice is delivered twice"
@@ -151,7 +151,7 @@ pub enum PostgresError {
     /// The store is being closed.
     #[error("the store is closed")]
     Closed,
-    /// The call itself is wrong, or its lease is gone.
+    /// The call itself is wrong, or its lease is lost.
     #[error("{0}")]
     Refused(String),
     /// Anything else that the server reports.
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn class_of_metrics_follows_the_code_whatever_the_text_says() {
+    fn class_of_metrics_follows_the_code_and_not_the_text() {
         let rows = [
             ("40P01", "deadlock", "deadlock"),
             ("40001", "serialization", "serialization_error"),

@@ -102,7 +102,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             shared.watches.resolve_all();
         }
         if answered_at.elapsed() >= db.deadline / 2 {
-            // A server that has gone silent sends no notifications and breaks no connection.
+            // A silent server sends no notifications and breaks no connection.
             asked(db, client.batch_execute("")).await?;
             answered_at = Instant::now();
         }

@@ -114,7 +114,7 @@ impl Forward {
     }
 }
 
-/// A notification, as far as it concerns this process.
+/// The parts of a notification that concern this process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Notification {
     /// Another process registers the notifications that it wants.
@@ -132,7 +132,7 @@ pub(crate) enum Ended {
 }
 
 impl Notification {
-    /// Reads the payload of a notification. `None`: it comes from this process, or is none of ours.
+    /// Reads the payload of a notification. `None`: this process sent it, or it is no notification of a store.
     ///
     /// | payload | from |
     /// |---|---|

@@ -130,7 +130,7 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// Takes the lock of this owner and looks for dead owners, if it is time. Returns the time until the next look.
+    /// Takes the lock of this owner and searches for dead owners, if a look is due. Returns the time until the next look.
     pub(crate) async fn attend(
         &mut self,
         shared: &Shared,

@@ -24,7 +24,7 @@
 //! | `on_poll_lost`: the transaction failed | parked as they were | due |
 //!
 //! **Invariant:** while a turn or activity is fetchable for a parked fetch, a poll is due, scheduled or running, or a
-//! notification is on its way or put off. `parked/model.rs` explores this for several processes.
+//! notification is in flight or put off. `parked/model.rs` explores this for several processes.
 
 #[cfg(test)]
 mod model;

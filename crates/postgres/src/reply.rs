@@ -47,7 +47,7 @@ impl<T> Reply<T> {
         Self { operation, sender, room: None }
     }
 
-    /// Sends the result. A caller that has gone away does not get it.
+    /// Sends the result. A dropped caller does not get it.
     pub(crate) fn send(self, result: Result<T, &PostgresError>) {
         let _ = self.sender.send(result.map_err(|error| error.classified(self.operation)));
     }

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_comes_back_and_none_holds_nul() {
+    fn every_stored_text_is_read_back_and_holds_no_nul() {
         for text in ["", "plain", "a\0b", "\u{1}", "\u{1}0", "\0\u{1}\0", "naïve 🦀\0"] {
             let kept = owned(text);
             assert!(!kept.contains('\0'));

@@ -87,8 +87,8 @@ impl SqliteProvider {
         }
     }
 
-    /// Without a writer thread, the waiting task itself polls the parked fetches when a poll is due, and looks for commits of other
-    /// processes, as the thread does. `None` after the timeout.
+    /// Without a writer thread, the waiting task itself polls the parked fetches when a poll is due, and checks for commits of
+    /// other processes, as the thread does. `None` after the timeout.
     pub(crate) async fn poll_inline<L: Leases>(
         &self,
         inline: &Inline,

@@ -42,7 +42,7 @@ pub(crate) const MAX_LOOKUP: usize = 64;
 /// The knowledge that the writer keeps from one fetch to the next.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FetchState {
-    /// No lease of the queue expires before this time, so a fetch before it does not look for expired leases. A time that is
+    /// No lease of the queue expires before this time, so a fetch before it does not search for expired leases. A time that is
     /// too early only costs a statement.
     pub(crate) next_lease_end: PerQueue<u64>,
     pub(crate) large_turns: LargeTurns,

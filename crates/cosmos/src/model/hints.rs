@@ -9,7 +9,7 @@
 //! | the owner cannot run an instance (another version of the program) | work for one runtime only |
 //!
 //! A hint may be stored before its message. A new owner therefore queries twice: after it took its position in the feed, and when
-//! every write has ended that was on its way at that time.
+//! every write has ended that was in flight at that time.
 //!
 //! Repair runs once a minute. A property requires that work with a stored hint is known without repair; work whose hint was lost
 //! is served by repair alone.
@@ -53,7 +53,7 @@ pub(super) struct Hints {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Work {
     is_stored: bool,
-    /// The writer has not yet sent the hint, or the hint is on its way.
+    /// The writer has not yet sent the hint, or the hint is in flight.
     is_hint_due: bool,
     is_hint_lost: bool,
     /// The hint was stored before the message.

@@ -1,7 +1,7 @@
 //! Parked fetches of several processes on one queue, in every order of their polls, commits, failures and notifications.
 //!
 //! Processes run the transitions of [`Parked`] and [`Forward`] that ship. The model adds the server: the items that are fetchable,
-//! the registrations, and the notifications on their way. Time does not pass, so no poll that is scheduled for later helps: a
+//! the registrations, and the notifications in flight. Time does not pass, so no poll that is scheduled for later helps: a
 //! fetch gets its item because a poll is due, or not at all.
 //!
 //! | step | is |
@@ -123,7 +123,7 @@ struct State {
     processes: Vec<Arc<Process>>,
     /// The number of fetchable items of each kind.
     items: [u8; KINDS],
-    /// Notifications on their way: receiver and hops.
+    /// Notifications in flight: receiver and hops.
     notifications: BTreeSet<(usize, Hops)>,
     /// The number of callers that may still go away, and of transactions that may still fail.
     mishaps: u8,
@@ -456,7 +456,7 @@ impl Processes {
             forward(process, unusable);
         }
         if brings.is_none() && poll.is_empty() {
-            // Nothing is sent, but fetches whose callers have gone are dropped.
+            // No transaction is sent, but fetches of dropped callers are removed.
             return;
         }
         process.sent.push(Sent {
@@ -568,7 +568,7 @@ impl State {
         self.processes.iter().flat_map(|process| &process.sent).filter_map(|sent| sent.answer.as_ref())
     }
 
-    /// Whether a poll, a registration or a notification is on its way that can lead to another poll.
+    /// Whether a poll, a registration or a notification is in flight that can lead to another poll.
     fn is_busy(&self) -> bool {
         !self.notifications.is_empty()
             || self.processes.iter().any(|process| {
@@ -590,7 +590,7 @@ impl State {
 }
 
 impl Parked<KindAsk, ModelCaller> {
-    /// The notification that a lane forwards when it finds that the callers of all fetches are gone.
+    /// The notification that a lane forwards when it finds that the callers of all fetches are dropped.
     fn unusable_after_drop(mut self) -> Option<Hops> {
         self.drop_gone();
         self.poll_due.then(|| self.unusable_notification()).flatten()

@@ -185,7 +185,7 @@ const TABLE: &[(&str, Libpq, Ours)] = &[
 ];
 
 #[test]
-fn mode_is_the_one_asked_for_and_never_weaker_than_in_libpq() {
+fn mode_is_that_of_the_text_and_never_weaker_than_in_libpq() {
     assert!(TABLE.len() >= 40);
     for (text, libpq, expected) in TABLE {
         let parsed = parse(text);
@@ -307,7 +307,7 @@ fn parameters_reach_the_driver() {
 }
 
 #[test]
-fn several_hosts_mean_the_primary_unless_the_url_says_otherwise() {
+fn several_hosts_require_a_writable_server_unless_the_url_sets_another_target() {
     use TargetSessionAttrs::{Any, ReadOnly, ReadWrite};
     for (text, expected) in [
         ("postgres://a,b/d", ReadWrite),

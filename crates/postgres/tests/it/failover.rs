@@ -66,7 +66,7 @@ async fn calls_continue_at_the_second_host_after_the_first_falls_silent() {
     assert!(second.set(Whose::All, Flows::PASS) > 0, "connections go to the second host");
 }
 
-/// The primary becomes a standby without closing its connections: it refuses writes, and the store looks for the new primary.
+/// The primary becomes a standby without closing its connections: it refuses writes, and the store searches for the new primary.
 #[tokio::test]
 async fn read_only_primary_is_replaced_by_the_new_primary() {
     let [first, second] = [Line::open().await, Line::open().await];

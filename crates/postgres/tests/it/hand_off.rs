@@ -179,7 +179,7 @@ async fn second_start_is_not_handed_off() {
     assert_eq!((item.instance.as_str(), item.history.len()), ("i", 1));
     store.commit_turn(&token, TurnCommit { history_delta: vec![], ..begin("i", vec![]) }).await.unwrap();
 
-    // A start of an existing instance.
+    // A start of an existing instance is not handed off.
     let waiting = waiting_for_turn(&store).await;
     enqueue(&*store, "i").await;
     let (item, token, _) = waiting.await.unwrap();

@@ -231,7 +231,8 @@ impl Waiting {
         Self { store, schema, token, next }
     }
 
-    /// Commits the turn up to the stop, stores a message, and lets the commit go on. The fetch returns a turn with the message.
+    /// Commits the turn up to the stop, stores a message, and lets the commit continue. The fetch returns a turn with the
+    /// message.
     async fn finds(self, stop: Stop, send_message: impl AsyncFnOnce(&PostgresProvider)) {
         let Self { store, token, next, .. } = self;
         let own = Arc::clone(&store);

@@ -345,7 +345,7 @@ async fn retention_reads_a_page_and_the_rows_that_it_deletes() {
         let deleted = store.delete_ended(&ids, 5).await.unwrap().unwrap();
         assert_eq!(deleted.instances_deleted, expected);
     }
-    // A limit before the first row, a limit within one batch, and the same limit again.
+    // A time before the first row, a time with fewer rows than one batch before it, and the same time again.
     for (before, expected) in [(1, 0), (21, 20), (21, 0)] {
         assert_eq!(store.prune_audit(before, 50).await, Ok(Some(expected)));
         assert_eq!(store.prune_dead_letters(before, 50).await, Ok(Some(expected)));

@@ -131,7 +131,7 @@ async fn calls_continue_over_a_slow_network() {
 }
 
 #[tokio::test]
-async fn silent_network_is_an_error_until_it_is_back() {
+async fn calls_over_a_silent_network_fail_until_it_recovers() {
     let line = Line::open().await;
     let mut config = behind(&line);
     config.acquire_timeout = DEADLINE;

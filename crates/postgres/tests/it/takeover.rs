@@ -99,8 +99,8 @@ fn schema(config: &ProviderConfig) -> &str {
 }
 
 #[tokio::test]
-async fn work_of_a_killed_process_goes_on_within_a_second() {
-    const TEST: &str = "takeover::work_of_a_killed_process_goes_on_within_a_second";
+async fn leases_of_a_killed_process_are_taken_over_within_a_second() {
+    const TEST: &str = "takeover::leases_of_a_killed_process_are_taken_over_within_a_second";
     if let Some(provider) = role(TEST).await {
         hold_all(&*provider).await;
         println!("\nHELD");
@@ -194,7 +194,7 @@ async fn a_process_that_loses_its_connection_for_a_moment_keeps_its_leases() {
 
 /// The seeded defect: a living process cannot take its lock, so that other processes take it for dead.
 #[tokio::test]
-async fn a_living_process_that_is_taken_for_dead_commits_nothing_and_goes_on() {
+async fn a_living_process_that_is_taken_for_dead_loses_its_leases_and_serves_later_calls() {
     let (config, name, [first, second]) = two_stores().await;
     let stale = hold_all(&*first).await;
     let client = raw().await;

@@ -121,7 +121,7 @@ async fn a_small_call_is_answered_before_large_calls_that_came_first() {
 }
 
 #[tokio::test]
-async fn a_fetch_passes_a_large_turn_over_for_a_small_one_and_the_next_gets_it() {
+async fn a_fetch_passes_a_large_turn_over_for_a_small_one_and_the_next_fetch_takes_it() {
     let (_folder, path) = fresh();
     let store = open(&path).await;
     store.enqueue_for_orchestrator(start_with("large", &"in".repeat(MIB)), None).await.unwrap();

@@ -188,7 +188,7 @@ async fn new_files_are_readable_by_their_owner_only() {
     );
 }
 
-/// The mode of an existing file is the choice of its owner.
+/// The owner of an existing file has set its mode, so the store keeps it.
 #[cfg(unix)]
 #[tokio::test]
 async fn an_existing_file_keeps_its_mode() {

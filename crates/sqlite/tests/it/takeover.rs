@@ -63,8 +63,8 @@ fn owner_files(path: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn work_of_a_process_that_ends_goes_on_within_a_second() {
-    const TEST: &str = "takeover::work_of_a_process_that_ends_goes_on_within_a_second";
+fn leases_of_a_process_that_ends_are_taken_over_within_a_second() {
+    const TEST: &str = "takeover::leases_of_a_process_that_ends_are_taken_over_within_a_second";
     if let Some(path) = role(TEST) {
         return Runtime::new().unwrap().block_on(async {
             let provider = open(&path).await;
@@ -91,8 +91,8 @@ fn work_of_a_process_that_ends_goes_on_within_a_second() {
 }
 
 #[test]
-fn work_of_a_killed_process_goes_on_within_a_second() {
-    const TEST: &str = "takeover::work_of_a_killed_process_goes_on_within_a_second";
+fn leases_of_a_killed_process_are_taken_over_within_a_second() {
+    const TEST: &str = "takeover::leases_of_a_killed_process_are_taken_over_within_a_second";
     if let Some(path) = role(TEST) {
         return Runtime::new().unwrap().block_on(async {
             let provider = open(&path).await;
@@ -167,7 +167,7 @@ fn a_living_process_keeps_its_leases() {
 
 /// The seeded defect: a living process loses its lock, so that other processes take it for dead.
 #[tokio::test]
-async fn a_living_process_that_is_taken_for_dead_commits_nothing_and_goes_on() {
+async fn a_living_process_that_is_taken_for_dead_loses_its_leases_and_serves_later_calls() {
     let (_folder, path) = fresh();
     let (first, second) = (open(&path).await, open(&path).await);
     let stale = hold_all(&first).await;

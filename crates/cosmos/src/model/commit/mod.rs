@@ -5,7 +5,7 @@
 //! | a worker takes the lease over, whatever its clock says | `Take` |
 //! | a worker stalls for any time | no action is forced |
 //! | a worker crashes; its requests may still arrive | `Crash` |
-//! | the answer to a request is lost, before or after its execution | `TimeOut`: the request stays on its way, and may arrive after any other event |
+//! | the answer to a request is lost, before or after its execution | `TimeOut`: the request stays in flight, and may arrive after any other event |
 //! | the SDK repeats a request that may have been applied | `Repeat` |
 //! | a message arrives during a turn | `Arrive` |
 //!
@@ -73,7 +73,7 @@ pub(super) struct Commits {
 pub(super) struct State {
     service: Service,
     workers: [Worker; WORKERS],
-    /// Requests on their way whose senders wait no more.
+    /// Requests in flight whose senders wait no more.
     strays: Vec<Request>,
     /// Leases, time-outs and renewals that may still happen.
     leases: u8,

@@ -182,7 +182,7 @@ impl Commits {
         let status = state.run(&sent.request);
         self.judge(state, &sent.request, status, true);
         let verdict = Answer { status: Some(status), sent: sent.attempts }.verdict();
-        // A document that is gone needs no removal.
+        // An absent document needs no removal.
         let is_gone = sent.request.kind == Kind::Remove && status == 404;
         match if is_gone { Verdict::Applied } else { verdict } {
             Verdict::Applied => {

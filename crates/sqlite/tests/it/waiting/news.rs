@@ -60,8 +60,8 @@ async fn on_time(what: &str, after: Duration, begun: Instant, fetch: JoinHandle<
     let token = fetch.await.unwrap();
     let took = begun.elapsed().as_millis() as u64;
     let after = after.as_millis() as u64;
-    assert!(took + 2 >= after, "{what}: {took} ms are too early, {after} ms were asked for");
-    assert!(took < after + LATE_MS, "{what}: {took} ms are too late, {after} ms were asked for");
+    assert!(took + 2 >= after, "{what}: {took} ms are too early, expected {after} ms");
+    assert!(took < after + LATE_MS, "{what}: {took} ms are too late, expected {after} ms");
     token
 }
 
