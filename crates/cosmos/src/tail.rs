@@ -69,7 +69,7 @@ impl Tails {
         leased.insert(secret, ground);
     }
 
-    /// The lease ends.
+    /// Ends a lease; returns its ground.
     pub(crate) fn released(&self, secret: Uid) -> Option<Ground> {
         locked(&self.leased).remove(&secret)
     }

@@ -101,7 +101,7 @@ pub enum PostgresError {
     /// The connection was lost or given up during a call that must not be sent twice.
     #[error(
         "it is unknown whether the call for instance '{instance}' was stored: {details}; a start may be repeated with the same \
-         instance id, a message after a look at the instance, since a message that is stored twice is delivered twice"
+         instance id; repeat a message only if the instance lacks it, since a message that is stored twice is delivered twice"
     )]
     Unknown {
         /// The instance.

@@ -118,7 +118,7 @@ impl SqliteProvider {
             match tokio::time::timeout(pause, answer_or_change).await {
                 Ok(Some(leases)) => return leases.map(Some),
                 Err(_) if self.options.clock.now_ms() >= give_up_at => return Ok(None),
-                Err(_) => inline.look_for_foreign_commits(self.options.clock.now_ms(), foreign_poll_ms),
+                Err(_) => inline.check_for_foreign_commits(self.options.clock.now_ms(), foreign_poll_ms),
                 Ok(None) => {}
             }
         }

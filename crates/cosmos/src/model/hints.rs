@@ -81,7 +81,7 @@ struct Runtime {
     step: Step,
     /// Hints before this position are read.
     position: usize,
-    /// Work that it knows of.
+    /// The work that the runtime knows.
     known: BTreeSet<usize>,
 }
 

@@ -84,7 +84,7 @@ mod needs_root {
         let provider = Arc::new(open(&path).await);
         hello(&*provider, "before").await;
         let mut acknowledged = fill(&provider, "first").await;
-        assert!(acknowledged.len() > 20, "{} were acknowledged", acknowledged.len());
+        assert!(acknowledged.len() > 20, "{} starts were acknowledged", acknowledged.len());
         assert_eq!(waiting_starts(&path), acknowledged, "the store holds exactly the acknowledged starts");
 
         // The store still reads, and each refused write names the full disk.

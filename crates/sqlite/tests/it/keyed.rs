@@ -72,7 +72,7 @@ async fn a_keyed_message_is_stored_once_whichever_statement_fails_and_after_a_re
 }
 
 #[tokio::test]
-async fn a_requeue_moves_and_records_or_does_neither_whichever_statement_fails() {
+async fn a_requeue_is_moved_and_recorded_or_unchanged_whichever_statement_fails() {
     let entry = AuditEntry {
         actor: "ada".into(),
         action: "requeue".into(),
