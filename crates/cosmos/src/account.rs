@@ -1,4 +1,4 @@
-//! The properties of the account, which the SDK reads and does not show.
+//! The properties of the account, which the SDK reads and does not return.
 
 use crate::error::{CosmosStoreError, advice, is_transient};
 use crate::{CosmosDBOptions, CosmosDBProviderConfig};

@@ -347,7 +347,7 @@ impl Store {
                 self.ready.stored_work(&address, &item, &etag);
                 let is_unhandled = delay.is_some() && !matches!(given, GivenBack::Failed(_));
                 if is_unhandled && self.offer_work(&item, &etag).await {
-                    // Another worker may be able to run it: it tries first.
+                    // Another worker may have the handler: it tries first.
                     self.ready.yield_work(&address, &item, item.visible_at.saturating_add(GRACE_MS));
                 }
                 return Ok(());

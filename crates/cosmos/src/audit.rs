@@ -56,7 +56,7 @@ impl Store {
         ))
     }
 
-    /// Deletes of the oldest records those from before a time, and never the newest record.
+    /// Deletes records from before a time, among the oldest ones, and never the newest record.
     pub(crate) async fn prune_audit(&self, before: u64, limit: usize) -> Result<u64, ProviderError> {
         const PRUNE: &str = "prune_audit";
         // One more than is examined shows whether the last examined record is the newest.

@@ -103,7 +103,7 @@ impl Batched {
     }
 
     /// The error for a caller, if the batch was not applied. A batch that is in doubt may be sent again, whatever its last answer
-    /// was.
+    /// is.
     pub(crate) fn error(&self, operation: &str) -> ProviderError {
         let is_answered = self.verdict() != Verdict::InDoubt;
         let status = self.answer.status.filter(|status| is_answered || is_transient(*status));
@@ -276,7 +276,7 @@ impl Client {
         self.query_in(operation, FeedScope::partition(partition.to_string()), sql, parameters, most).await
     }
 
-    /// Queries one partition. The flag says that all documents came in one page, and so were read in one moment.
+    /// Queries one partition. The flag is set if all documents came in one page, and so were read in one moment.
     pub(crate) async fn query_pages(
         &self,
         operation: &str,
@@ -359,7 +359,7 @@ impl Client {
     }
 }
 
-/// Whether a 404 says that the container is gone, not the document.
+/// Whether a 404 means that the container is missing, not the document.
 fn is_missing_container(error: &CosmosError) -> bool {
     error.status().sub_status().is_some_and(|substatus| u32::from(substatus.value()) == 1003)
 }

@@ -23,10 +23,10 @@ use std::time::Duration;
 const DELETE: &str = "delete_instances_atomic";
 const ATTEMPTS: usize = 8;
 
-/// A record that was not flipped after this time is given up.
+/// A record that was not flipped after this time counts as given up.
 const RECORD_LIFE_MS: u64 = 60_000;
 
-/// A record that was not flipped disappears after this time, in seconds. Its deleter is gone.
+/// The service removes a record that was not flipped after this time, in seconds. Its deleter has died.
 const ABANDONED_LIFE: u32 = 60 * 60;
 
 /// An instance to delete; `None` if there is no document of it.
@@ -59,7 +59,7 @@ impl Store {
                 Ok(None)
             }
             Some(record) if self.now() > record.document.made_at.saturating_add(RECORD_LIFE_MS) => {
-                // Its deleter is gone. An absent record counts as given up.
+                // The deleter has died. An absent record counts as given up.
                 let removal = Op::delete(&record.document.id, Some(&record.etag));
                 self.client.batch(layout::SYSTEM, vec![removal]).await?;
                 Ok(Some(found))
@@ -72,8 +72,8 @@ impl Store {
         }
     }
 
-    /// Gives a deletion up that is not committed, so that a writer may change an instance that it marked. False if the deletion
-    /// is committed.
+    /// Gives up a deletion that is not committed, so that a writer may change an instance that the deletion marked. False if the
+    /// deletion is committed.
     pub(crate) async fn give_up_deletion(&self, operation: &str, record: Uid) -> Result<bool, ProviderError> {
         let id = record_id(record);
         for _ in 0..ATTEMPTS {
@@ -272,7 +272,7 @@ impl Store {
                 break;
             }
             for intent in left.iter().filter(|document| document.t == "o") {
-                // A committed turn sent it: it is not part of the instance.
+                // A committed turn sent the message: it is not part of the instance.
                 let read = self.client.read::<Item>(operation, &address.partition, &intent.id).await?;
                 if let Some(read) = read
                     && self.is_visible(operation, address, &read.document).await?

@@ -89,7 +89,8 @@ pub(crate) struct Instance {
     /// Ids of the last writes.
     #[serde(rename = "w")]
     pub(crate) writes: Vec<Uid>,
-    /// When the lock, the rest and all delays are over; never for a held instance. Present if there are some, for the depths of queues.
+    /// The time at which the lock, the rest and all delays are over; never for a held instance. Present if there are some, for
+    /// the depths of queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,7 +191,7 @@ pub(crate) struct Row {
     pub(crate) custom_status: Option<String>,
     #[serde(rename = "csv", default, skip_serializing_if = "is_zero")]
     pub(crate) custom_status_version: u64,
-    /// When the current execution ended.
+    /// The time at which the current execution ended.
     #[serde(rename = "t2", with = "number::option", default, skip_serializing_if = "Option::is_none")]
     pub(crate) completed_at: Option<u64>,
 }
@@ -227,12 +228,12 @@ impl Instance {
         self.latest.as_ref().map_or(1, |latest| latest.execution_id)
     }
 
-    /// When the lock or the rest ends.
+    /// The time at which the lock or the rest ends.
     pub(crate) fn locked_until(&self) -> Option<u64> {
         self.lock.as_ref().map(|lock| lock.until).max(self.rest)
     }
 
-    /// Sets the fields that repeat others, for queries.
+    /// Sets the fields that copy others, for queries.
     pub(crate) fn seal(&mut self, write: Uid) {
         let delayed = self.overrides.values().filter_map(|message| message.at).max();
         let held = self.hold.is_some().then_some(u64::MAX);
@@ -268,7 +269,7 @@ pub(crate) struct Item {
     pub(crate) iid: Option<String>,
     #[serde(default)]
     pub(crate) slot: u8,
-    /// When the item may be fetched, for the repair query.
+    /// The time from which the item may be fetched, for the repair query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<u64>,
     /// The order of delivery: rank, time, sequence.
@@ -286,7 +287,7 @@ pub(crate) struct Item {
     /// The work item as JSON.
     #[serde(default)]
     pub(crate) d: String,
-    /// When a message became or an activity becomes visible.
+    /// The time at which a message became or an activity becomes visible.
     #[serde(rename = "vis", with = "number", default)]
     pub(crate) visible_at: u64,
     #[serde(rename = "x", with = "number::option", default, skip_serializing_if = "Option::is_none")]
@@ -316,7 +317,7 @@ pub(crate) struct Item {
     pub(crate) ttl: Option<u32>,
 }
 
-/// The lease of an activity.
+/// The lease of an activity, in its document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WorkLock {
     #[serde(rename = "s")]

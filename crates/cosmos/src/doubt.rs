@@ -1,4 +1,4 @@
-//! Whether a write was applied.
+//! Decides whether a write was applied.
 //!
 //! An error does not say that a write was refused: the SDK repeats a write whose answer it did not get, and the repetition of an
 //! applied `Create` answers 409, that of an applied `Replace` under `If-Match` 412, and that of an applied `Delete` 404. Such a
@@ -38,7 +38,7 @@ pub(crate) enum Refusal {
     Permanent,
 }
 
-/// What is known of a write.
+/// The knowledge about a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verdict {
     Applied,
@@ -71,7 +71,7 @@ impl Answer {
     /// 424 for the others.
     pub(crate) fn of_batch(statuses: &[u16], sent: u32) -> Self {
         let failed = statuses.iter().copied().filter(|status| !(200..300).contains(status));
-        // Only a missing answer would explain a batch of nothing but 424: the batch is then in doubt.
+        // A batch with 424 only lacks the answer of the failed operation: the batch is then in doubt.
         let failed: Vec<u16> = failed.collect();
         let status = match failed.iter().find(|status| **status != 424) {
             Some(cause) => Some(*cause),
@@ -145,7 +145,7 @@ impl InstanceWrite<'_> {
     }
 
     /// Resolves the doubt of a write after which the writer must still hold the lease: a lock, a renewal, a reservation. If the
-    /// write was applied, the writer goes on with the stored ETag, which is its own only while `holds_token`.
+    /// write was applied, the writer continues with the stored ETag, which is its own only while `holds_token`.
     pub(crate) fn resolve_kept(&self, stored: Option<StoredInstance<'_>>, holds_token: bool) -> Resolved {
         match self.resolve(stored, false) {
             Resolved::Applied if !holds_token => Resolved::Lost,
@@ -187,8 +187,8 @@ pub(crate) enum ActivityCall {
     RenewOrGiveBack,
 }
 
-/// Resolves a write of the holder of an activity. An activity that is gone was cancelled, or completed and consumed: a completion
-/// can have no further effect in either case, and a renewal has lost its lease.
+/// Resolves a write of the holder of an activity. An activity without a document was cancelled, or completed and consumed: a
+/// completion can have no further effect in either case, and a renewal has lost its lease.
 pub(crate) fn resolve_activity(
     call: ActivityCall,
     write: Uid,
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_activity_that_is_gone_counts_as_completed_but_not_as_renewed() {
+    fn an_absent_activity_counts_as_completed_but_not_as_renewed() {
         use ActivityCall::{Complete, RenewOrGiveBack};
         let resolve = |call, stored| resolve_activity(call, OURS, "e0", stored);
         assert_eq!(resolve(Complete, None), Resolved::Applied);

@@ -3,7 +3,7 @@
 use azure_data_cosmos::CosmosError;
 use outlast_provider::{ErrorClass, ProviderError};
 
-/// Why a store could not be opened.
+/// The reason for which a store was not opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CosmosStoreError {
@@ -140,7 +140,7 @@ pub(crate) fn failed(operation: &str, error: &CosmosError) -> ProviderError {
     of_status(operation, Some(u16::from(error.status().status_code())), &shortened(error))
 }
 
-/// The meaning of a status for a user, and what to do.
+/// The meaning of a status for a user, and the advice.
 pub(crate) fn advice(status: Option<u16>) -> &'static str {
     match status {
         Some(401 | 403) => {
@@ -192,7 +192,7 @@ pub(crate) fn lost(operation: &str, token: &str) -> ProviderError {
     refused(operation, outlast_provider_kit::invalid_token(token))
 }
 
-/// A write that did not succeed although it was repeated: another process changes the same documents.
+/// A write that failed in every repetition, because another process changes the same documents.
 pub(crate) fn contended(operation: &str, instance: &str) -> ProviderError {
     ProviderError::retryable(
         operation,

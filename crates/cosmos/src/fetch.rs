@@ -24,7 +24,7 @@ pub(crate) const FETCH: &str = "fetch_orchestration_item";
 /// Attempts to read and lock an instance that others change.
 const ATTEMPTS: usize = 8;
 
-/// A fetch that waits leaves work of other slots to their owners for this time.
+/// The time for which a waiting fetch leaves work of other slots to their owners.
 pub(crate) const GRACE_MS: u64 = 1_000;
 
 /// The conditions of one fetch.
@@ -32,11 +32,11 @@ pub(crate) struct TurnAsk {
     pub(crate) lock_timeout: Duration,
     pub(crate) filter: Option<DispatcherCapabilityFilter>,
     pub(crate) with_history: bool,
-    /// How long the caller leaves work of other slots to their owners.
+    /// The time for which the caller leaves work of other slots to their owners.
     pub(crate) grace_ms: u64,
-    /// Whether the caller went away.
+    /// Whether the caller has dropped the fetch.
     pub(crate) is_gone: IsGone,
-    /// Instances that the filter refuses, with the versions at which it did.
+    /// Instances that the filter refuses, with the versions at which it refused them.
     pub(crate) refused: Mutex<HashMap<String, u64>>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Batch {
     pub(crate) messages: Vec<WorkItem>,
     pub(crate) is_partial: bool,
     pub(crate) damaged: Vec<(Waiting, String)>,
-    /// The gate, and when a message becomes visible that the lease does not cover.
+    /// The gate, and the time at which a message becomes visible that the lease does not cover.
     ground: Ground,
 }
 
@@ -184,7 +184,7 @@ impl Store {
         Ok(counted(&instance, messages).map(|messages| Partition { etag, instance, messages, gate }))
     }
 
-    /// Until when no message is delivered to this process.
+    /// The time until which no message is delivered to this process.
     pub(crate) fn blocked_until(&self, instance: &Instance) -> u64 {
         let locked = instance.lock.as_ref().map_or(0, |lock| self.over_at(lock.until, lock.holder));
         locked.max(instance.rest.unwrap_or(0))
@@ -282,7 +282,7 @@ impl Store {
         self.claim(address, etag, instance, batch, resolved, ask).await
     }
 
-    /// When a waiting start of the instance becomes visible.
+    /// The time at which a waiting start of the instance becomes visible.
     async fn start_due(&self, address: &Address, instance: &Instance) -> Result<Option<u64>, ProviderError> {
         let starts: Vec<Versioned<Item>> =
             self.client.query(FETCH, &address.partition, sql::STARTS, &[]).await?;
@@ -333,7 +333,7 @@ impl Store {
         self.ready.consumed(&address.id, &buried, until);
         let loaded = match ask.with_history {
             true => match self.turn_content(FETCH, address, &instance, resolved.execution_id).await {
-                // An execution that starts now has no history, whatever was appended.
+                // An execution that starts now has no history; appended events do not count.
                 Ok(Some(loaded)) if resolved.last_event_id.is_none() => {
                     Some(LoadedTurn { history: Vec::new(), history_error: None, ..loaded })
                 }

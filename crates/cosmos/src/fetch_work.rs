@@ -20,12 +20,12 @@ pub(crate) const FETCH: &str = "fetch_work_item";
 /// Attempts of a write that is in doubt.
 const ATTEMPTS: usize = 4;
 
-/// Candidates that one look at the queue takes.
+/// The candidates that one lookup in the queue returns.
 const CANDIDATES: usize = 64;
 
 /// The conditions of one fetch.
 pub(crate) struct WorkAsk {
-    /// Whether the caller went away.
+    /// Whether the caller has dropped the fetch.
     pub(crate) is_gone: IsGone,
     pub(crate) max_items: usize,
     pub(crate) lock_timeout: Duration,
@@ -69,7 +69,7 @@ impl Store {
                 match claimed {
                     Ok(Some(fetched)) => leased.push(fetched),
                     Ok(None) => {}
-                    // The caller must learn of the leases that it holds already.
+                    // An error would hide the leases that the fetch already has.
                     Err(_) if !leased.is_empty() => return Ok(Tried::Found(leased)),
                     Err(error) => return Err(error),
                 }

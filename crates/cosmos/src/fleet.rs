@@ -1,11 +1,11 @@
-//! The runtimes of a container, as this process knows them, and which of them looks for which work.
+//! The runtimes of a container, as this process knows them, and the runtime that looks for each kind of work.
 //!
 //! | work | found by |
 //! |---|---|
 //! | messages | the runtime that owns the slot of the instance in the slot table |
 //! | activities | a worker. The workers with the same filter of tags share the slots equally, by the order of their ids |
 //!
-//! Everything here is advisory. Two processes with different knowledge try the same work, and `If-Match` lets one of them win.
+//! This knowledge is advisory. Two processes with different knowledge try the same work, and `If-Match` lets one of them win.
 
 use crate::ids::Uid;
 use crate::slots::{Heartbeat, SLOTS, Slot, Table, may_serve};
@@ -66,11 +66,11 @@ pub(crate) struct Fleet {
     table: Table,
     /// The slots of this process, if its program hands them out.
     leased: Option<BTreeSet<u8>>,
-    /// All runtimes with a heartbeat; none before the first look.
+    /// All runtimes with a heartbeat; none before the first read.
     members: Option<Vec<Member>>,
-    /// The runtimes that were live at the last look.
+    /// The runtimes that were live at the last read.
     live: Vec<Uid>,
-    /// When the last accepted heartbeat of this process was sent, by its own clock.
+    /// The time at which the last accepted heartbeat of this process was sent, by its own clock.
     renewed_ms: Option<u64>,
 }
 
@@ -79,13 +79,13 @@ impl Fleet {
         Self { own, table: Table::default(), leased: None, members: None, live: Vec::new(), renewed_ms: None }
     }
 
-    /// Whether the process has looked at the heartbeats.
+    /// Whether the process has read the heartbeats.
     pub(crate) fn is_known(&self) -> bool {
         self.members.is_some()
     }
 
-    /// The process has read the table and the heartbeats. Returns whether there is work to look for: the process owns slots that
-    /// it did not own before, or a runtime is gone and may have left leases behind.
+    /// Records the table and the heartbeats that the process has read. Returns whether the process must look for work: it owns
+    /// slots that it did not own before, or a runtime died and may have left leases.
     pub(crate) fn learn(
         &mut self,
         table: Table,
@@ -104,13 +104,13 @@ impl Fleet {
         has_gained || before.iter().any(|runtime| !self.live.contains(runtime))
     }
 
-    /// The program handed out slots to this process. Returns whether one of them is new.
+    /// Records the slots that the program gives to this process. Returns whether one of them is new.
     pub(crate) fn lease(&mut self, slots: BTreeSet<u8>) -> bool {
         let before = self.leased.replace(slots).unwrap_or_default();
         self.leased.iter().flatten().any(|slot| !before.contains(slot))
     }
 
-    /// The process fetches no more.
+    /// Forgets the runtimes: the process has stopped fetching.
     pub(crate) fn forget(&mut self) {
         *self = Self::new(self.own);
     }
@@ -120,7 +120,7 @@ impl Fleet {
         members.filter(move |member| member.heartbeat().is_live(now_ms))
     }
 
-    /// Whether this process owns the slot in the table and renews its heartbeat: no other runtime need know of the slot's work.
+    /// Whether this process owns the slot in the table and renews its heartbeat: other runtimes need no hints of the slot's work.
     pub(crate) fn owns(&self, slot: u8, monotonic_ms: u64) -> bool {
         let renews = self.renewed_ms.is_some_and(|renewed_ms| may_serve(renewed_ms, monotonic_ms));
         let has_slot = match &self.leased {
@@ -161,7 +161,7 @@ impl Fleet {
         workers.get(nth) == Some(&self.own)
     }
 
-    /// When the first of the other runtimes that were live at the last look counts as dead, unless it renews.
+    /// The time at which the first of the other runtimes that were live at the last read counts as dead, unless it renews.
     pub(crate) fn first_expiry(&self) -> Option<u64> {
         let others = self.members.iter().flatten();
         let others =
@@ -169,12 +169,12 @@ impl Fleet {
         others.map(|member| member.heartbeat().expires_at()).min()
     }
 
-    /// Whether another live process fetches turns. True before the first look.
+    /// Whether another live process fetches turns. True before the first read.
     pub(crate) fn has_other_turn_takers(&self, now_ms: u64) -> bool {
         !self.is_known() || self.live(now_ms).any(|member| member.runtime != self.own && member.takes_turns)
     }
 
-    /// Whether another live process fetches activities. True before the first look.
+    /// Whether another live process fetches activities. True before the first read.
     pub(crate) fn has_other_workers(&self, now_ms: u64) -> bool {
         !self.is_known()
             || self.live(now_ms).any(|member| member.runtime != self.own && !member.work.is_empty())
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_look_a_process_serves_all_slots_and_owns_none() {
+    fn before_the_first_read_a_process_serves_all_slots_and_owns_none() {
         let fleet = Fleet::new(OWN);
         assert_eq!(served(&fleet, NOW, NOW).len(), SLOTS);
         assert!(!fleet.owns(0, NOW), "its writes need hints");
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_runtime_is_a_reason_to_look_for_its_leases() {
+    fn the_end_of_a_runtime_starts_a_search_for_its_leases() {
         let mut fleet = halves();
         let (table, alive) = (fleet.table.clone(), vec![member(OWN, true, None)]);
         assert!(fleet.learn(table.clone(), alive.clone(), Some(NOW), NOW));

@@ -1,7 +1,7 @@
-//! The task of a process that fetches: it writes heartbeats, shares out slots, reads hints and looks for work that no hint named.
+//! The task of a process that fetches: it writes heartbeats, shares out slots, reads hints and looks for work without a hint.
 //!
-//! The task starts with the first fetch. A process that fetches no more removes its heartbeat, and the other runtimes take its
-//! slots over at their next look. The slots of a process that died are taken over after one lease.
+//! The task starts with the first fetch. A process that stops fetching removes its heartbeat, and the other runtimes take its
+//! slots over at their next heartbeat. The slots of a process that died are taken over after one lease.
 
 use crate::client::Op;
 use crate::document::Versioned;
@@ -97,7 +97,7 @@ impl Store {
         }
     }
 
-    /// Runs one round: everything that is due.
+    /// Runs one round: the heartbeat, the hints and the repair query that are due.
     pub(crate) async fn seek_once(self: &Arc<Self>) {
         let mut seeker = self.seeker.lock().await;
         let roles = self.roles();
@@ -124,10 +124,10 @@ impl Store {
         }
     }
 
-    /// When the next round is due, as a pause.
+    /// The pause until the next round.
     async fn pause(&self) -> Duration {
         let (seeker, roles) = (self.seeker.lock().await, self.roles());
-        // A process that does not fetch has nothing to do. A fetch wakes the task.
+        // A process that does not fetch has no rounds. A fetch wakes the task.
         let beat_at = seeker.beat_at.filter(|_| !roles.is_none());
         let mut pause_ms = beat_at.map_or(HEARTBEAT_MS, |at| {
             at.saturating_add(HEARTBEAT_MS).saturating_sub(self.time.monotonic_ms())
@@ -208,7 +208,7 @@ impl Store {
     ) -> Result<(), ProviderError> {
         let is_new = locked(&self.fleet).learn(table, members, Some(sent), self.now());
         if is_new || has_new_slots {
-            // From here on hints of new slots are kept; the query finds what was stored before.
+            // From here on the process keeps hints of new slots; the query finds work that was stored before.
             self.repair_soon().await;
             self.ready.wake();
         }
@@ -243,7 +243,7 @@ impl Store {
         Ok(batched.verdict() == Verdict::Applied)
     }
 
-    /// Removes the heartbeat: the process fetches no more.
+    /// Removes the heartbeat, because the process has stopped fetching.
     async fn leave(&self, seeker: &mut Seeker) {
         *seeker = Seeker::default();
         *locked(&self.last_beat) = None;

@@ -1,5 +1,5 @@
-//! Hints: small documents by which a process tells another one of work that it stored. A hint is never the truth: the work is in
-//! the partition of its instance, and the repair query finds it without a hint.
+//! Hints: small documents by which a process notifies another one of work that it stored. A hint is advisory: the work is in the
+//! partition of its instance, and the repair query finds it without a hint.
 //!
 //! | partition | hint of | read by |
 //! |---|---|---|
@@ -129,7 +129,7 @@ impl Default for Feeds {
 }
 
 impl Feeds {
-    /// When the next page is due.
+    /// The time at which the next page is due.
     pub(crate) fn due(&self, roles: &Roles) -> Option<u64> {
         let turns = roles.turns.then_some(self.turns.due);
         turns.into_iter().chain(roles.takes_work().then_some(self.work.due)).min()
@@ -224,7 +224,7 @@ impl Store {
         Ok(is_kept)
     }
 
-    /// Stores messages of an instance. In parallel the runtime that serves the instance gets hints, unless this process does.
+    /// Stores messages of an instance. Meanwhile the runtime that serves the instance gets hints, unless this process serves it.
     pub(crate) async fn announced<T>(
         &self,
         address: &Address,
@@ -245,7 +245,7 @@ impl Store {
         written
     }
 
-    /// Tells the runtime that serves an instance of messages. One message lets it read all of them.
+    /// Sends a hint of messages to the runtime that serves the instance. A hint of one message makes it read all of them.
     pub(crate) async fn hint_messages(&self, address: &Address, messages: &[&Item]) {
         let soon = self.now().saturating_add(HORIZON_MS);
         let first = messages.iter().filter(|message| message.visible_at <= soon);
@@ -262,7 +262,7 @@ impl Store {
         }
     }
 
-    /// Whether no other runtime need know of work of this instance.
+    /// Whether no other runtime needs hints of work of this instance.
     pub(crate) fn owns(&self, address: &Address) -> bool {
         self.roles().turns && locked(&self.fleet).owns(slot_of(&address.id), self.time.monotonic_ms())
     }
@@ -271,7 +271,7 @@ impl Store {
         self.hint(layout::ready(0), hint).await;
     }
 
-    /// Tells other workers of activities that no waiting fetch of this process takes. `is_ahead`: a worker of this process has just
+    /// Sends hints of activities that no waiting fetch of this process takes. `is_ahead`: a worker of this process has just
     /// completed an activity and fetches next.
     pub(crate) async fn hint_work(&self, activities: &[(&Item, Option<&String>)], is_ahead: bool) {
         let has_role = self.roles().takes_work();
@@ -306,14 +306,14 @@ impl Store {
         }
     }
 
-    /// Tells all other workers of an activity that a worker of this process cannot run.
+    /// Sends all other workers a hint of an activity that a worker of this process cannot run.
     pub(crate) async fn hint_offered_work(&self, item: &Item, etag: &str) {
         let hinted = HintedActivity { etag: etag.to_string(), item: item.clone() };
         let hint = WorkHint { by: self.own, is_offer: true, work: vec![hinted] };
         self.hint(layout::work(), &hint).await;
     }
 
-    /// Writes a hint. A hint that is lost costs time, never work.
+    /// Writes a hint. A lost hint delays its work, and loses none.
     async fn hint(&self, partition: String, content: &impl Serialize) {
         let id = self.uid().to_string();
         let hint = Hint { id, partition: partition.clone(), t: "n".to_string(), d: content, ttl: LIFE };

@@ -61,7 +61,7 @@ impl Execution {
         self.last_event_id = self.last_event_id.max(last);
     }
 
-    /// An execution of which nothing is stored.
+    /// An execution without stored documents.
     pub(crate) fn new(execution_id: u64, now: u64) -> Self {
         Self {
             execution_id,
@@ -97,7 +97,7 @@ impl Store {
         Ok(Some(events))
     }
 
-    /// The same by the newest instance; `execution_id` of `None` is the newest execution. Empty if there is none.
+    /// [`Self::events`] by the newest instance; `execution_id` of `None` is the newest execution. Empty if there is none.
     pub(crate) async fn current_events(
         &self,
         operation: &str,

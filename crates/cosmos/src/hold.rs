@@ -127,7 +127,7 @@ impl Store {
         Err(contended(HOLD_TURN, &address.id))
     }
 
-    /// Ends the hold of an instance, and tells the runtime that serves it.
+    /// Ends the hold of an instance, and sends a hint to the runtime that serves it.
     pub(crate) async fn release_instance(&self, instance: &str) -> Result<ReleaseOutcome, ProviderError> {
         let address = Address::of(instance);
         for _ in 0..ATTEMPTS {
@@ -218,7 +218,8 @@ impl Store {
         Ok(HeldCounts { instances: held.len() as u64, messages })
     }
 
-    /// The held instances. They are found by the index of `at`, which never comes for them, nor for a lease without end.
+    /// The held instances. They are found by the index of `at`, whose time is never reached for a held instance, nor for a lease
+    /// without end.
     async fn held_rows(&self, operation: &str, most: usize) -> Result<Vec<HeldRow>, ProviderError> {
         let never = [("@never", number::LARGEST.into())];
         let found: Vec<MaybeHeld> = self.client.query_all(operation, sql::HELD, &never, most).await?;

@@ -1,11 +1,11 @@
-//! The search for ready work, as tests see and drive it (feature `test-hooks`).
+//! Hooks for tests of the search for ready work (feature `test-hooks`).
 
 use crate::CosmosDBProvider;
 use crate::document::Address;
 use crate::store::locked;
 
 impl CosmosDBProvider {
-    /// Runs what is due of the background task: heartbeat, slot table, hints, repair.
+    /// Runs the due steps of the background task: heartbeat, slot table, hints, repair.
     pub async fn seek(&self) {
         self.store.seek_once().await;
     }
@@ -22,7 +22,7 @@ impl CosmosDBProvider {
         self.store.owns(&Address::of(instance))
     }
 
-    /// How many fetches wait for work.
+    /// The number of fetches that wait for work.
     pub fn waiting_fetches(&self) -> usize {
         self.store.seats.count_waiting()
     }

@@ -100,7 +100,7 @@ impl Store {
     }
 
     /// Reads whether a write that is in doubt was applied; `None`: it may be repeated. After a write with the secret of a lease,
-    /// the writer goes on only if it still holds the lease.
+    /// the writer continues only if it still holds the lease.
     async fn resolve(
         &self,
         operation: &str,

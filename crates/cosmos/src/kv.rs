@@ -87,7 +87,7 @@ impl Pair {
     }
 }
 
-/// A document is newer than the instance that the reader knows.
+/// The error of a reader whose instance is older than a document.
 pub(crate) struct Stale;
 
 /// The changes of a turn as documents. `stored` are the documents of the changed keys.
@@ -261,7 +261,7 @@ impl Store {
     }
 }
 
-/// The values that replay starts from.
+/// The values with which a replay begins.
 pub(crate) fn snapshot(keys: BTreeMap<String, State>) -> HashMap<String, KvEntry> {
     let entry = |(key, state): (String, State)| {
         let base = state.base?;

@@ -1,7 +1,7 @@
 //! Slots that a program hands out itself.
 //!
-//! Runtimes share the 256 slots of a container through a table in the container, and need no setting for it. A program that
-//! knows better which runtime looks for which work, such as one with a fixed number of replicas, sets a [`LeaseProvider`] in
+//! Runtimes share the 256 slots of a container through a table in the container, and need no setting for it. A program with its
+//! own assignment of slots to runtimes, such as one with a fixed number of replicas, sets a [`LeaseProvider`] in
 //! [`CosmosDBOptions::leases`](crate::CosmosDBOptions::leases).
 //!
 //! Slots only decide which runtime looks for which instances. If a provider hands a slot to two runtimes, both try its work, and
@@ -20,7 +20,7 @@ pub trait LeaseProvider: Send + Sync {
     /// fetches turns. `caller_id` stays the same while the store is open, and no other open store has it.
     fn acquire_slots(&self, caller_id: u64) -> Vec<u8>;
 
-    /// The caller fetches no more turns, and its slots are free.
+    /// The caller has stopped fetching turns, and its slots are free.
     fn release_slots(&self, caller_id: u64);
 }
 

@@ -1,4 +1,4 @@
-//! Reads of what a turn needs: the instance, its messages and its gate, in one page where possible.
+//! Reads of the documents for a turn: the instance, its messages and its gate, in one page where possible.
 
 use crate::document::{Address, Gate, Instance, Item, Versioned};
 use crate::error::damaged;
@@ -8,7 +8,7 @@ use crate::store::Store;
 use outlast_provider::ProviderError;
 use serde::de::DeserializeOwned;
 
-/// The documents of a partition that a turn follows from.
+/// The documents of a partition from which a turn follows.
 pub(crate) struct Loaded {
     pub(crate) instance: Option<Versioned<Instance>>,
     pub(crate) messages: Vec<Versioned<Item>>,

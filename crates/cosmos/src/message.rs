@@ -1,4 +1,4 @@
-//! Which messages a fetch takes, and the documents of messages.
+//! The messages that a fetch takes, and the documents of messages.
 
 use crate::document::{Address, Dead, Instance, Item, Versioned};
 use crate::ids::{self, MessageKey, Uid};
@@ -19,7 +19,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// When the message first became visible, and its arrival: the order of delivery.
+    /// The time at which the message first became visible, and its arrival: the order of delivery.
     fn place(&self) -> (u64, u64) {
         (self.item.visible_at, self.item.sequence)
     }

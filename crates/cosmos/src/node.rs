@@ -20,7 +20,7 @@ const SWEEP: &str = "sweep_nodes";
 /// Attempts of a write whose outcome is in doubt.
 const ATTEMPTS: usize = 4;
 
-/// The time that sweeps have before the service deletes a report, in seconds.
+/// The time in which sweeps can delete a report before the service does, in seconds.
 const SWEEP_TIME: u64 = 600;
 
 /// The report of a node: `t = "b"`.
@@ -118,7 +118,7 @@ impl Store {
         Ok(listed.take(limit).map(record).collect())
     }
 
-    /// Deletes reports that are kept no longer. A report that its node has renewed meanwhile stays.
+    /// Deletes reports after their time. A report that its node has renewed meanwhile stays.
     pub(crate) async fn sweep_nodes(&self, limit: usize) -> Result<u64, ProviderError> {
         let now = self.now();
         let found = self.node_documents(SWEEP).await?;

@@ -1,5 +1,5 @@
-//! Offers: the owner of a slot tells all runtimes of work that it cannot run itself, because another version of the program or
-//! another handler is needed. Without an offer such work would wait until it is overdue.
+//! Offers: the owner of a slot sends all runtimes a hint of work that it cannot run itself, because the work needs another
+//! version of the program or another handler. Without an offer such work would wait until it is overdue.
 
 use crate::document::{Address, Item};
 use crate::hints::TurnHint;
@@ -15,7 +15,7 @@ const AGAIN_MS: u64 = 2 * LEASE_MS;
 /// The most instances whose offers are remembered.
 const MOST: usize = 4_096;
 
-/// The last offer of each instance: the number of its newest message, and when it was made.
+/// The last offer of each instance: the number of its newest message, and the time of the offer.
 #[derive(Default)]
 pub(crate) struct Offers {
     made: Mutex<HashMap<String, (u64, u64)>>,
@@ -49,7 +49,7 @@ impl Store {
         }
     }
 
-    /// Offers an instance whose turn was given back until a time; returns whether it did.
+    /// Offers an instance whose turn was given back until a time; returns whether it made an offer.
     pub(crate) async fn offer_later(&self, address: &Address, messages: &[String], until: u64) -> bool {
         let Some(first) = messages.first().filter(|_| self.may_offer(address, self.now())) else {
             return false;
@@ -69,8 +69,8 @@ impl Store {
         }
     }
 
-    /// Whether this process serves the instance, and there are runtimes to offer it to. A runtime that cannot run what it was
-    /// offered does not offer it again.
+    /// Whether this process serves the instance, and other runtimes exist to which it can offer it. A runtime that cannot run
+    /// offered work does not offer it again.
     fn may_offer(&self, address: &Address, now: u64) -> bool {
         let fleet = locked(&self.fleet);
         fleet.is_known()
@@ -78,7 +78,7 @@ impl Store {
             && fleet.serves(slot_of(&address.id), now, self.time.monotonic_ms())
     }
 
-    /// Offers an activity that a worker gave back with a delay; returns whether it did.
+    /// Offers an activity that a worker gave back with a delay; returns whether it made an offer.
     pub(crate) async fn offer_work(&self, activity: &Item, etag: &str) -> bool {
         let has_others = {
             let fleet = locked(&self.fleet);

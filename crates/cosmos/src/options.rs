@@ -34,7 +34,7 @@ pub struct CosmosDBProviderConfig {
     pub orch_concurrency: u32,
     /// The number of worker dispatchers. Accepted and unused.
     pub worker_concurrency: u32,
-    /// How often undelivered messages between instances are looked for.
+    /// The interval at which undelivered messages between instances are searched for.
     pub reconciler_interval: Duration,
     /// The age at which a message between instances counts as undelivered.
     pub reconciler_age_threshold: Duration,
@@ -98,16 +98,16 @@ pub struct CosmosDBOptions {
     pub credential: Option<Arc<dyn TokenCredential>>,
     /// Regions in the order in which the SDK considers them; the first one is that of the writes. Empty: the regions of the account.
     pub preferred_regions: Vec<String>,
-    /// How many messages of an instance one fetch of a turn takes. The next turns take the rest.
+    /// The number of messages of an instance that one fetch of a turn takes. The next turns take the rest.
     pub message_bound: MessageBound,
-    /// How long a control message for an instance that never starts is kept.
+    /// The time for which a control message for an instance that never starts is kept.
     pub orphan_life: Duration,
-    /// The longest time between two looks at the hints of other processes, while a fetch waits.
+    /// The longest time between two reads of the hints of other processes, while a fetch waits.
     pub poll_interval: Duration,
-    /// Whether opening creates a database and a container that do not exist. Without it, opening writes nothing, and a key that
-    /// only reads is accepted: for tools that look at a store.
+    /// Whether opening creates a database and a container that do not exist. Without it, opening writes nothing, and a key with
+    /// read access is accepted: for tools that only read a store.
     pub creates: bool,
-    /// How often a process looks for work whose hint was lost, and for timers that are due soon. At most a minute.
+    /// The interval at which a process searches for work whose hint was lost, and for timers that are due soon. At most a minute.
     pub repair_interval: Duration,
     /// Hands out the slots of instances whose work this process looks for. `None`: the processes share them through a table in the
     /// container. All processes of a container should do the same.

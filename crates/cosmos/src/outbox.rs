@@ -25,13 +25,13 @@ pub use crate::injector::OutboxFaultInjector;
 
 const DELIVER: &str = "deliver";
 
-/// The longest pause between two looks at undelivered intents.
+/// The longest pause between two searches for undelivered intents.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Attempts of a delivery that is in doubt.
 const ATTEMPTS: usize = 4;
 
-/// The intents that one look at undelivered intents delivers. The next look, one interval later, delivers more.
+/// The intents that one search delivers. The next search, one interval later, delivers more.
 const MOST_AT_ONCE: usize = 1_000;
 
 /// Whether a document exists.
@@ -138,7 +138,7 @@ impl Store {
         }
     }
 
-    /// Delivers intents that their committer did not deliver, up to [`MOST_AT_ONCE`]; returns how many there were.
+    /// Delivers intents that their committer did not deliver, up to [`MOST_AT_ONCE`]; returns the number of undelivered intents.
     pub(crate) async fn reconcile(self: &Arc<Self>) -> Result<usize, ProviderError> {
         let now = self.now();
         let parameters = [("@now", parameter(indexed(now)))];
@@ -197,7 +197,7 @@ fn lag_ms(undelivered: &[Item], now: u64, threshold: u64) -> u64 {
     due.map_or(0, |due| now.saturating_sub(due).saturating_add(threshold))
 }
 
-/// Looks for undelivered intents, at first often, and then less often while there are none.
+/// Searches for undelivered intents: often at first, and less often while there are none.
 pub(crate) async fn reconciler(store: std::sync::Weak<Store>, interval: Duration) {
     let mut pause = interval;
     loop {

@@ -1,4 +1,4 @@
-//! How often a process reads the hints of other processes.
+//! The pauses of a process between reads of the hints of other processes.
 //!
 //! Two processes often answer each other: one stores an activity, the other one its completion. Each then waits for a page that
 //! the other one has to cause. If the pauses between pages doubled, both processes would find their hints at late pages, and the
@@ -15,7 +15,7 @@ const LONGEST_AFTER_HINTS_MS: u64 = 200;
 /// The pace of one feed.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// When the last page with hints was read, or the first page at all.
+    /// The time at which the last page with hints was read, or the first page at all.
     found_at: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ mod tests {
     struct Peer {
         pace: Pace,
         due: u64,
-        /// When the hint for this process is stored.
+        /// The time at which the hint for this process is stored.
         hint: Option<u64>,
         answers_after: u64,
         pages: u64,
@@ -52,7 +52,7 @@ mod tests {
             Self { pace: Pace::default(), due, hint: None, answers_after, pages: 0 }
         }
 
-        /// Reads a page; returns when the answer is stored, if there was a hint.
+        /// Reads a page; returns the time at which the answer is stored, if there was a hint.
         fn read(&mut self) -> Option<u64> {
             let now = self.due;
             let hint = self.hint.take_if(|stored| *stored <= now);

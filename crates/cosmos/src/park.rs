@@ -1,4 +1,4 @@
-//! Fetches that wait, and leases on their way to the caller.
+//! Fetches that wait, and leases in transit to the caller.
 
 use crate::activity::GivenBack;
 use crate::seats::Takes;
@@ -12,13 +12,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Whether the caller of a fetch went away.
+/// Whether the caller of a fetch has dropped it.
 pub(crate) type IsGone = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The result of one attempt.
 pub(crate) enum Tried<T> {
     Found(T),
-    /// Nothing to lease. There may be something at this time.
+    /// No item can be leased. The next item may be due at this time.
     Nothing {
         due: Option<u64>,
     },
@@ -26,7 +26,7 @@ pub(crate) enum Tried<T> {
 
 impl Store {
     /// Repeats an attempt until it finds a lease, it fails, or the time is over. Between two attempts the fetch waits for a
-    /// change, for the time at which an item is due, or for the next look for work that no hint named.
+    /// change, for the time at which an item is due, or for the next search for work without a hint.
     pub(crate) async fn park<T, F, Fut>(
         self: &Arc<Self>,
         patience: Duration,
@@ -43,13 +43,13 @@ impl Store {
         self.join().await;
         self.seek();
         if self.has_new_role() {
-            // Without the work of the new kind, older work would be passed over.
+            // Without a search for the new kind of work, the fetch would pass older work over.
             self.look_for_work(patience).await?;
         }
         loop {
             let changed = self.ready.changed();
             tokio::pin!(changed);
-            // The fetch subscribes before it looks, so that no change between the two is lost.
+            // The fetch subscribes before it searches, so that no change between the two is lost.
             changed.as_mut().enable();
             let repairs = self.repairs.load(Ordering::Acquire);
             let due = match attempt().await? {
@@ -65,7 +65,7 @@ impl Store {
                 self.look_for_work(patience).await?;
             }
             if self.repairs.load(Ordering::Acquire) != repairs {
-                // This fetch, or another one, has looked for work since the attempt.
+                // This fetch, or another one, has searched for work since the attempt.
                 continue;
             }
             let now = self.now();
@@ -100,8 +100,8 @@ impl Store {
     }
 }
 
-/// Runs a fetch in a task, so that a caller that goes away does not leave a lease: its owner takes the lease back, also if the
-/// caller is dropped between the answer and its next poll.
+/// Runs a fetch in a task, so that a dropped caller does not leave a lease: the task gives the lease back, also if the caller is
+/// dropped between the answer and its next poll.
 pub(crate) async fn guarded<T, Fut>(
     store: &Arc<Store>,
     fetch: impl FnOnce(IsGone) -> Fut,

@@ -53,7 +53,7 @@ impl AddAssign for Depths {
 /// The instances whose messages may not all be deliverable, by their partitions.
 pub(crate) struct Covers(HashMap<String, Cover>);
 
-/// The part of an instance that says which of its messages wait.
+/// The fields of an instance that decide which of its messages wait.
 #[derive(Deserialize)]
 struct Cover {
     #[serde(rename = "instanceId")]

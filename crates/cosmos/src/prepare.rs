@@ -36,7 +36,7 @@ pub(crate) enum Body {
     },
 }
 
-/// The documents of a turn, and what its commit changes in this process.
+/// The documents of a turn, and the changes of its commit in this process.
 #[derive(Clone)]
 pub(crate) struct Prepared {
     /// The instance after the turn, with the marks from before it.

@@ -1,5 +1,5 @@
-//! Whether the account respects `If-Match` on the read of a batch. Staged turns and run-ahead commits depend on it, and no page of
-//! Cosmos DB promises it, so the first process that opens a container tries it.
+//! Tests whether the account respects `If-Match` on the read of a batch. Staged turns and run-ahead commits depend on it, and no
+//! page of Cosmos DB promises it, so the first process that opens a container tests it.
 
 use crate::client::{Batched, Client, Op};
 use crate::doubt::{Refusal, Verdict};

@@ -84,7 +84,7 @@ impl CosmosDBProvider {
         let interval = config.reconciler_interval.max(Duration::from_millis(10));
         let store = Store::new(client, config, &options);
         match store.synchronise().await {
-            // A tool may only read: it then uses the machine's clock.
+            // A tool may have read access only: it then uses the machine's clock.
             Err(error) if options.creates => return Err(error),
             _ => {}
         }
@@ -118,7 +118,7 @@ impl CosmosDBProvider {
         let (store, patience) = (Arc::clone(&self.store), request.poll_timeout);
         let fetch = move |is_gone: park::IsGone| async move {
             let refused = Mutex::default();
-            // A caller that does not wait takes what is known.
+            // A fetch that does not wait takes known work of every slot.
             let grace_ms = if patience.is_zero() { 0 } else { GRACE_MS };
             let ask =
                 TurnAsk { lock_timeout, filter, with_history, grace_ms, is_gone: is_gone.clone(), refused };

@@ -1,8 +1,8 @@
-//! What this process knows of waiting messages and activities.
+//! The knowledge of this process about waiting messages and activities.
 //!
-//! The documents in the partitions are the truth; this is an index of them in memory. Own writes enter it at once; hints
-//! ([`crate::hints`]) and the repair query ([`crate::repair`]) bring the writes of other processes. An entry that is wrong costs a
-//! request, never a message: a fetch reads the partition before it takes a lease.
+//! The documents in the partitions are authoritative; this is an index of them in memory. Own writes enter it at once; hints
+//! ([`crate::hints`]) and the repair query ([`crate::repair`]) add the writes of other processes. A wrong entry costs a request,
+//! never a message: a fetch reads the partition before it takes a lease.
 
 use crate::client::REQUEST_LIMIT;
 use crate::hints::TurnHint;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// The place of a message in the line: when it is visible, and the number of its arrival.
+/// The place of a message in the line: the time at which it is visible, and the number of its arrival.
 type Place = (u64, u64);
 
 #[derive(Default)]
@@ -43,17 +43,17 @@ struct Turns {
     slot: u8,
     /// The owner of the slot offers the instance to every runtime.
     is_offered: bool,
-    /// No message is delivered until then.
+    /// The time until which no message is delivered.
     until: u64,
     /// The instance was held when a fetch read it. The next message may be a cancellation, which releases it.
     is_held: bool,
     /// A fetch of this process reads the instance.
     is_busy: bool,
-    /// Another fetch passed over it meanwhile, and must look again.
+    /// Another fetch passed the instance over meanwhile, and must try it again.
     is_wanted: bool,
     messages: BTreeMap<String, Message>,
     first: Option<Place>,
-    /// Changes when the instance may be of interest to a fetch that refused it.
+    /// A counter of changes after which a fetch that refused the instance tries it again.
     version: u64,
 }
 
@@ -81,7 +81,7 @@ impl Message {
     }
 }
 
-/// Which instances a fetch of turns takes at once.
+/// The instances that a fetch of turns takes at once.
 pub(crate) struct Choice<'a> {
     /// Instances that the caller tried in this round.
     pub(crate) tried: &'a HashSet<String>,
@@ -89,12 +89,12 @@ pub(crate) struct Choice<'a> {
     pub(crate) refused: &'a HashMap<String, u64>,
     /// Whether this process looks for work of the slot.
     pub(crate) serves: &'a dyn Fn(u8) -> bool,
-    /// How long work of other slots is left to their owners.
+    /// The time for which work of other slots is left to their owners.
     pub(crate) grace_ms: u64,
 }
 
 impl Choice<'_> {
-    /// When the caller takes the instance, if its first message is visible at this time.
+    /// The time at which the caller takes the instance, if its first message is visible at this time.
     fn due(&self, turns: &Turns, visible_at: u64) -> u64 {
         let is_served = turns.is_offered || self.grace_ms == 0 || (self.serves)(turns.slot);
         visible_at.saturating_add(if is_served { 0 } else { self.grace_ms })
@@ -108,7 +108,7 @@ pub(crate) struct Seen {
     pub(crate) sequence: u64,
 }
 
-/// The instance that a fetch tries next, or when there may be one.
+/// The instance that a fetch tries next, or the time at which there may be one.
 pub(crate) enum Next {
     Instance(String),
     Nothing { due: Option<u64> },
@@ -191,7 +191,7 @@ impl Ready {
         self.wake();
     }
 
-    /// A message was found by a query. An entry that is known is not changed: it may hold a newer delay.
+    /// Adds a message that a query found. A known entry is not changed: it may hold a newer delay.
     pub(crate) fn found(&self, instance: &str, id: &str, visible_at: u64, sequence: u64) -> bool {
         let mut state = self.state();
         let is_known = state.turns.get(instance).is_some_and(|turns| turns.messages.contains_key(id));
@@ -234,8 +234,8 @@ impl Ready {
         }
     }
 
-    /// A fetch read the visible messages of an instance, and until when none is delivered. `generation` is of the time before the
-    /// read.
+    /// Records the visible messages that a fetch read of an instance, and the time until which none is delivered. `generation` is
+    /// of the time before the read.
     pub(crate) fn learned(&self, instance: &str, now: u64, until: u64, seen: &[Seen], generation: u64) {
         let mut state = self.state();
         let turns = state.turns_of(instance);
@@ -257,7 +257,7 @@ impl Ready {
         state.place(instance);
     }
 
-    /// A fetch read an instance that is held, and its messages. A message that arrived since the read is looked at.
+    /// Records that a fetch read a held instance, and its messages. A message that arrived since the read is tried.
     pub(crate) fn learned_held(&self, instance: &str, now: u64, seen: &[Seen], generation: u64) {
         self.learned(instance, now, 0, seen, generation);
         let mut state = self.state();
@@ -281,7 +281,7 @@ impl Ready {
         self.wake();
     }
 
-    /// A turn is committed: its messages are gone, and the instance is free.
+    /// Records a committed turn: its messages are consumed, and the instance is free.
     pub(crate) fn consumed(&self, instance: &str, ids: &[String], until: u64) {
         {
             let mut state = self.state();
@@ -315,7 +315,7 @@ impl Ready {
         state.place(instance);
     }
 
-    /// An instance is gone.
+    /// Removes a deleted instance.
     pub(crate) fn forget(&self, instance: &str) {
         let mut state = self.state();
         if let Some(turns) = state.turns.remove(instance)
@@ -358,7 +358,7 @@ impl State {
         self.place(instance);
     }
 
-    /// Brings the line up to date.
+    /// Updates the place of an instance in the line.
     fn place(&mut self, instance: &str) {
         let Some(turns) = self.turns.get_mut(instance) else { return };
         let first = turns.messages.values().map(|message| message.place).min();

@@ -1,4 +1,4 @@
-//! What this process knows of waiting activities.
+//! The knowledge of this process about waiting activities.
 
 use crate::document::{Address, Item, Versioned};
 use crate::ready::Ready;
@@ -95,7 +95,7 @@ impl Ready {
         free.take(most).map(|(key, work)| (key.clone(), work.clone())).collect()
     }
 
-    /// When the next activity can be fetched.
+    /// The time at which the next activity can be fetched.
     pub(crate) fn work_due(&self, now: u64, tags: &TagFilter) -> Option<u64> {
         let state = self.state();
         let later = state.work.values().filter(|work| tags.matches(work.tag.as_deref()));

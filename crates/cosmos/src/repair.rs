@@ -1,5 +1,5 @@
-//! The query that finds work that no hint named: of slots that this process has just got, of an earlier life of a process, and of
-//! hints that were lost. Work that is overdue is found whichever slot it belongs to.
+//! The query that finds work without a hint: of slots that this process has just got, of an earlier life of a process, and of
+//! lost hints. Overdue work is found in every slot.
 
 use crate::client::REQUEST_LIMIT;
 use crate::document::{Address, Item};
@@ -20,7 +20,7 @@ const HORIZON_MS: u64 = 120_000;
 #[derive(Default)]
 pub(crate) struct Repaired {
     at: Option<u64>,
-    /// Slots were taken over: the query is repeated when every write has ended that was on its way at the first one.
+    /// Slots were taken over: the query is repeated when every write has ended that was in flight at the first one.
     again_at: Option<u64>,
     /// A query failed: the next one is not sent before this time.
     not_before: u64,
@@ -37,12 +37,12 @@ impl Repaired {
 }
 
 impl Store {
-    /// When the next query is due.
+    /// The time at which the next query is due.
     pub(crate) async fn repair_due(&self) -> u64 {
         self.repair.lock().await.due(self.repair_interval_ms, self.has_new_role())
     }
 
-    /// Whether the process takes a kind of work that it has never looked for.
+    /// Whether the process takes a kind of work for which it has never searched.
     pub(crate) fn has_new_role(&self) -> bool {
         self.roles().exceeds(&locked(&self.covered))
     }
@@ -52,21 +52,21 @@ impl Store {
         self.repair.lock().await.at.is_some_and(|at| at > now)
     }
 
-    /// The process fetches no more. If it fetches again, it looks at all slots.
+    /// Stops the queries, because the process has stopped fetching. If it fetches again, it queries all slots.
     pub(crate) async fn stop_repairing(&self) {
         let mut repaired = self.repair.lock().await;
         *repaired = Repaired::default();
         *locked(&self.covered) = Roles::default();
     }
 
-    /// Queries at the next opportunity, and again when the requests of now have ended.
+    /// Queries at the next opportunity, and again when all requests that are running now have ended.
     pub(crate) async fn repair_soon(&self) {
         let again_at = self.now().saturating_add(saturating_ms(REQUEST_LIMIT));
         let mut repaired = self.repair.lock().await;
         (repaired.at, repaired.again_at) = (None, Some(again_at));
     }
 
-    /// Looks for work.
+    /// Runs the repair query.
     pub(crate) async fn repair(self: &Arc<Self>, now: u64) -> Result<(), ProviderError> {
         let mut repaired = self.repair.lock().await;
         let roles = self.roles();
@@ -78,12 +78,12 @@ impl Store {
         }
         let overdue = now.saturating_sub(2 * LEASE_MS);
         debug_assert!(is_overdue(overdue, now) || now < 2 * LEASE_MS);
-        // What is stored from here on enters the index when it is stored; the query finds what was stored before.
+        // Work that is stored from here on enters the index when it is stored; the query finds older work.
         let covered = std::mem::replace(&mut *locked(&self.covered), roles.clone());
         let (turns, work) = {
             let (fleet, monotonic) = (locked(&self.fleet), self.time.monotonic_ms());
-            // The first query for a kind of work looks at all slots: the process may be the next life of a runtime whose lease
-            // is not over.
+            // The first query for a kind of work covers all slots: the process may be the next life of a runtime whose lease is
+            // not over.
             let turns = |slot: &u8| roles.turns && (!covered.turns || fleet.serves(*slot, now, monotonic));
             let works_as = |slot: &u8, group: &String| {
                 !covered.work.contains_key(group) || fleet.works(*slot, group, None, now)

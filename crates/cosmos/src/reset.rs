@@ -48,7 +48,7 @@ impl Store {
         Ok(outcome)
     }
 
-    /// Why the plan does not fit the source.
+    /// The reason for which the plan does not fit the source.
     fn refused(&self, rows: &ResetRows, source: &Instance) -> Option<ResetOutcome> {
         if source.row.is_none() {
             return Some(ResetOutcome::NotFound);

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_counts_about_the_given_number_of_rows_whatever_the_store_holds() {
+    fn a_read_counts_about_the_given_number_of_rows_in_stores_of_every_size() {
         for each in [2, 40, 250] {
             let (mut rolling, mut now) = (Rolling::new(250), 0);
             let reads = pass(&mut rolling, each, &mut now);

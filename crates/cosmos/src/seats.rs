@@ -1,4 +1,4 @@
-//! The fetches of this process: which kinds of work it takes, and how many fetches wait.
+//! The fetches of this process: the kinds of work that it takes, and the number of fetches that wait.
 
 use crate::fleet::group_of;
 use crate::slots::HEARTBEAT_MS;

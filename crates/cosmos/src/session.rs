@@ -91,8 +91,8 @@ impl Store {
         }
     }
 
-    /// Notes that an activity of a leased session was completed or renewed. A session that changes meanwhile is left alone: the
-    /// note is advisory.
+    /// Notes that an activity of a leased session was completed or renewed. The note is advisory: a session that changes
+    /// meanwhile gets none.
     pub(crate) async fn stamp_session(&self, session_id: Option<&str>) {
         const STAMP: &str = "stamp_session";
         let Some(session_id) = session_id else { return };
@@ -102,7 +102,7 @@ impl Store {
             None => self.read_session(session_id).await.ok().flatten(),
         };
         for _ in 0..ATTEMPTS {
-            // The time of the write, not that of the call.
+            // The time at which the write is sent, not the time of the call.
             let now = self.now();
             let Some(found) = known.filter(|known| known.document.until > now) else { return };
             let session = Session { last_activity_at: now, w: self.uid(), ..found.document };
@@ -117,7 +117,7 @@ impl Store {
         }
     }
 
-    /// Extends the live and active sessions of these owners; returns how many.
+    /// Extends the live and active sessions of these owners; returns their number.
     pub(crate) async fn renew_sessions(
         &self,
         owners: &[&str],
@@ -163,7 +163,7 @@ impl Store {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Removes sessions whose lease is over and for which no activity waits; returns how many.
+    /// Removes sessions whose lease is over and for which no activity waits; returns their number.
     pub(crate) async fn clean_up_sessions(&self) -> Result<usize, ProviderError> {
         const CLEANUP: &str = "cleanup_orphaned_sessions";
         let mut removed = 0;

@@ -1,4 +1,4 @@
-//! Slots: which runtime looks for ready work of which instances.
+//! Slots: they decide which runtime looks for ready work of which instances.
 //!
 //! An instance belongs to one of 256 slots by the hash of its id. One document, the slot table, says which runtime owns which
 //! slot; a runtime that owns a slot looks for the slot's work. **Slots are advisory**: while a slot moves two runtimes may serve
@@ -28,7 +28,7 @@ pub(crate) const HEARTBEAT_MS: u64 = 5_000;
 /// A runtime whose last heartbeat is older is dead.
 pub(crate) const LEASE_MS: u64 = 15_000;
 
-/// Another runtime takes over this much later: the clocks of the two differ by less.
+/// The delay of a takeover by another runtime: the clocks of the two differ by less.
 pub(crate) const SKEW_MS: u64 = 500;
 
 /// The slot of an instance. Stored, so it never changes.
@@ -50,12 +50,12 @@ pub(crate) fn may_serve(renewed_ms: u64, now_ms: u64) -> bool {
     now_ms.saturating_sub(renewed_ms) < LEASE_MS
 }
 
-/// Whether every runtime serves the work, whichever slot it belongs to: the owner of the slot has not served it for two leases.
+/// Whether every runtime serves the work of any slot: the owner of the slot has not served it for two leases.
 pub(crate) fn is_overdue(due_ms: u64, now_ms: u64) -> bool {
     now_ms >= due_ms.saturating_add(2 * LEASE_MS)
 }
 
-/// The last sign of life of a runtime.
+/// The last heartbeat of a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Heartbeat {
     pub(crate) runtime: Uid,
@@ -142,8 +142,8 @@ impl Table {
         (next != *self).then_some(next)
     }
 
-    /// For every live runtime, the number of slots that it has and should have. Shares differ by at most one, and the larger ones
-    /// go to the runtimes with the most slots, so that few slots move.
+    /// For every live runtime, its number of slots and its share. Shares differ by at most one, and the larger ones go to the
+    /// runtimes with the most slots, so that few slots move.
     fn shares(&self, live: &BTreeSet<Uid>) -> BTreeMap<Uid, Share> {
         let count = |runtime: Uid| self.slots.iter().filter(|slot| slot.owner == Some(runtime)).count();
         let mut counts: Vec<(usize, Uid)> = live.iter().map(|runtime| (count(*runtime), *runtime)).collect();

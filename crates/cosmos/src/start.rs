@@ -51,8 +51,8 @@ impl Store {
         self.announced(&address, &[&message], self.create(operation, &address, &message.id, operations)).await
     }
 
-    /// Stores a message unless this number of messages waits. The gate is written under `If-Match`, so that of two senders one
-    /// counts again.
+    /// Stores a message unless this number of messages waits. The gate is written under `If-Match`, so that one of two senders
+    /// counts the messages again.
     pub(crate) async fn enqueue_within(&self, item: &WorkItem, most: usize) -> Result<bool, ProviderError> {
         const ENQUEUE: &str = "enqueue_within";
         let row = message_row(ENQUEUE, item)?;
@@ -107,7 +107,7 @@ impl Store {
         let along: Vec<MessageRow> = along.collect::<Result<_, _>>()?;
         let address = Address::of(instance);
         for attempt in 0..ATTEMPTS {
-            // Most ids are new. An instance that exists, or to which a message was ever sent, refuses the first attempt.
+            // Most ids are new. An instance that exists, or that has ever had a message, refuses the first attempt.
             let is_new = attempt == 0;
             let read = if is_new { None } else { self.read_instance(START, &address).await? };
             if !is_new && self.is_taken(START, &address, read.as_ref().map(|read| &read.document)).await? {
@@ -137,7 +137,7 @@ impl Store {
             let written =
                 self.write_instance(START, etag.as_deref(), &mut skeleton, write, operations, None).await?;
             if let Written::Done { .. } = written {
-                // Not in parallel with the write, which is refused if the id is taken.
+                // The hints follow the write, which is refused if the id is taken.
                 self.announced(&address, &stored, async { Ok(()) }).await?;
                 for message in request.messages.iter().skip(MOST_WITH_START) {
                     self.enqueue(START, message, request.delay).await?;

@@ -50,9 +50,9 @@ pub(crate) struct Store {
     /// The sessions as this process knows them; `None`: the session does not exist.
     pub(crate) sessions: Mutex<HashMap<String, Option<Versioned<Session>>>>,
     pub(crate) repair: tokio::sync::Mutex<crate::repair::Repaired>,
-    /// How many queries found work that was not known.
+    /// The number of queries that found unknown work.
     pub(crate) repairs: AtomicU64,
-    /// The kinds of work that the index holds all known items of.
+    /// The kinds of work of which the index holds all known items.
     pub(crate) covered: Mutex<Roles>,
     /// The other runtimes, and the slots of this one.
     pub(crate) fleet: Mutex<Fleet>,
@@ -67,7 +67,7 @@ pub(crate) struct Store {
     /// The last attempt at a heartbeat, by the process's own clock.
     pub(crate) last_beat: Mutex<Option<u64>>,
     pub(crate) seeking: OnceLock<Background>,
-    /// A fetch waits: the task looks at once.
+    /// Wakes the task, because a fetch waits.
     pub(crate) seek_now: Arc<tokio::sync::Notify>,
     /// Deliveries of the outbox that fail, for tests.
     pub(crate) outbox_faults: Mutex<Option<Arc<AtomicU32>>>,
@@ -155,7 +155,7 @@ impl Store {
         Uid(self.entropy.next_u128())
     }
 
-    /// When another caller may take over a lease that ends at `until`. The clock of another process may be behind.
+    /// The time at which another caller may take over a lease that ends at `until`. The clock of another process may be behind.
     pub(crate) fn over_at(&self, until: u64, holder: Uid) -> u64 {
         if holder == self.own { until } else { until.saturating_add(SKEW_MS) }
     }

@@ -69,7 +69,7 @@ impl Tails {
         leased.insert(secret, ground);
     }
 
-    /// The lease ends.
+    /// Ends a lease; returns its ground.
     pub(crate) fn released(&self, secret: Uid) -> Option<Ground> {
         locked(&self.leased).remove(&secret)
     }
@@ -78,7 +78,7 @@ impl Tails {
         locked(&self.ended).remove(instance)
     }
 
-    /// Something arrived for the instance, or its documents changed.
+    /// Forgets the tail, because a message arrived for the instance or its documents changed.
     pub(crate) fn forget(&self, instance: &str) {
         locked(&self.ended).remove(instance);
     }
@@ -117,7 +117,7 @@ impl Store {
     }
 }
 
-/// Whether no lease, delete or unfinished turn is in the way of a commit.
+/// Whether the instance has no lease, delete or unfinished turn, so that a commit is possible.
 pub(crate) fn is_free(instance: &Instance) -> bool {
     instance.lock.is_none()
         && instance.rest.is_none()

@@ -1,9 +1,9 @@
 //! The numbers of instances, executions and events of a large store.
 //!
-//! Cosmos DB counts the documents of one partition only, so a count over all instances reads a row of each. Up to a number of
-//! instances that is done. For a larger store every process counts its own changes and adds them every [`EVERY`] to one of a few
+//! Cosmos DB counts the documents of one partition only, so a count over all instances reads a row of each. Small stores are
+//! counted in this way. In a larger store every process counts its own changes and adds them every [`EVERY`] to one of a few
 //! documents, and a reader adds these up. A process that dies loses the changes since its last flush. The first call of
-//! `get_system_metrics` counts all instances, and a call does so again once a day. No process does so without a call.
+//! `get_system_metrics` counts all instances, and a call counts them again once a day. No process counts them without a call.
 
 use crate::client::{Op, is_conflict};
 use crate::document::{Address, Instance, Versioned};
@@ -22,10 +22,10 @@ use std::ops::AddAssign;
 use std::sync::{Mutex, Weak};
 use std::time::Duration;
 
-/// How often a process adds its changes to the documents.
+/// The interval at which a process adds its changes to the documents.
 pub(crate) const EVERY: Duration = Duration::from_secs(10);
 
-/// How often all instances are counted again.
+/// The interval at which all instances are counted again.
 const RECOUNT_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// The number of documents that processes share.
@@ -308,7 +308,7 @@ impl Store {
     }
 }
 
-/// When all instances were counted.
+/// The time at which all instances were counted.
 fn counted_at(documents: &[Versioned<Document>]) -> Option<u64> {
     documents.iter().find_map(|document| document.document.counted_at)
 }

@@ -1,7 +1,8 @@
 //! The time of the store, and the order of arrivals.
 //!
-//! The time is the machine's clock, corrected by the clock of Cosmos DB: a machine whose clock is wrong by more than the service
-//! can tell (a second and a round trip) counts by the clock of the service. Machines with synchronised clocks are not corrected.
+//! The time is the machine's clock, corrected by the clock of Cosmos DB: a machine whose clock is wrong by more than a second and
+//! a round trip, which is the precision of the service's stamps, uses the clock of the service. Machines with synchronised clocks
+//! are not corrected.
 
 use crate::clock::ServiceClock;
 use outlast_provider::{Clock, SystemClock};

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 /// would panic, also for an endpoint without TLS.
 pub(crate) fn prepare() -> Result<(), CosmosStoreError> {
     if CryptoProvider::get_default().is_none() {
-        // Another thread may have been faster: then its choice counts.
+        // Another thread may have been faster: then its choice is used.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
     // The authorities of a process rarely change, and reading them takes milliseconds.

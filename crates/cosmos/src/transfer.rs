@@ -1,8 +1,8 @@
 //! Exports and imports of instances.
 //!
-//! An export reads the partition of the instance twice: if a document has another version at the second read, or a message of the
-//! instance is on its way to another one, the export begins again. An import is a turn that writes all documents of the instance under its
-//! version, in one batch or staged, as a commit does. The audit is another partition, so its record follows.
+//! An export reads the partition of the instance twice: if a document has another version at the second read, or the instance has
+//! an undelivered message to another one, the export begins again. An import is a turn that writes all documents of the instance
+//! under its version, in one batch or staged, as a commit does. The audit is another partition, so its record follows.
 
 use crate::activity;
 use crate::client::json;
@@ -82,7 +82,7 @@ impl Store {
         Partition::of(self.client.query(EXPORT, &address.partition, sql::ALL, &[]).await?)
     }
 
-    /// Everything that is kept of an instance.
+    /// All documents of an instance, as a snapshot.
     pub(crate) async fn export_instance(&self, instance: &str) -> Result<ExportOutcome, ProviderError> {
         let address = Address::of(instance);
         for _ in 0..READS {
@@ -284,7 +284,7 @@ impl Store {
         (messages, activities)
     }
 
-    /// Ids that messages wait for and that no instance has.
+    /// Ids without an instance for which messages wait.
     pub(crate) async fn unstarted(
         &self,
         after: Option<&str>,
@@ -311,7 +311,7 @@ impl Store {
     }
 }
 
-/// The commit that an import stands for, for the consequences in this process.
+/// The commit to which an import corresponds, for the consequences in this process.
 fn plan(rows: &ImportRows) -> Result<CommitPlan, ProviderError> {
     let execution_id = rows.executions.last().map_or(1, |execution| execution.execution_id);
     let metadata = ExecutionMetadata {

@@ -1,7 +1,7 @@
-//! The reader's rule: which documents of a partition a reader ignores.
+//! The reader's rule: it decides which documents of a partition a reader ignores.
 //!
 //! A document that a turn created carries the `rev` of that turn's commit; an arrival from outside carries none. The document of
-//! the instance says which revs do not count, so that a staged turn becomes visible with one write.
+//! the instance lists the revs that do not count, so that a staged turn becomes visible with one write.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(crate) struct Marks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visibility {
     Visible,
-    /// The document does not count.
+    /// The reader ignores the document.
     Hidden,
     /// The document is newer than the marks: the reader reads the document of the instance again.
     MarksAreStale,

@@ -32,7 +32,7 @@ fn missing(instance: &str) -> PostgresError {
 }
 
 impl PostgresProvider {
-    /// Removes instances, tells their watches, and polls for parked fetches.
+    /// Removes instances, resolves their watches, and polls for parked fetches.
     async fn remove(&self, operation: &str, removal: Removal<'_>) -> Answer<Option<Deleted>> {
         let deleted = during(operation, delete::remove(&self.shared.db, removal).await)?;
         for instance in deleted.iter().flat_map(|deleted| &deleted.ids) {
@@ -42,8 +42,8 @@ impl PostgresProvider {
         Ok(deleted)
     }
 
-    /// Removes these roots with all below them, in one transaction, or each in its own if that is not possible: one of them may
-    /// be running again. Gives how many roots are gone.
+    /// Removes these roots with their descendants in one transaction. If a root does not match any more, because it runs again,
+    /// removes each root in its own transaction. Returns the number of removed roots.
     async fn remove_finished<'a>(
         &self,
         operation: &str,
@@ -56,7 +56,7 @@ impl PostgresProvider {
             return Ok(roots.len() as u32);
         }
         let mut gone = 0;
-        // One that did not go alone does not go again.
+        // A lone root whose removal was refused is not tried again.
         for root in roots.iter().filter(|_| roots.len() > 1) {
             if let Some(deleted) = self.remove(operation, removal(std::slice::from_ref(root))).await? {
                 delete::add(total, &deleted.counts);

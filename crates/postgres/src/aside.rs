@@ -1,4 +1,4 @@
-//! Sets messages aside: messages of leased instances leave the ready index, so that polls do not read them again and again.
+//! Sets messages aside: messages of leased instances leave the ready index, so that polls do not read them repeatedly.
 //!
 //! A poll reports that it has read many such messages. A task then sets them aside in transactions of its own: a lane would
 //! keep the other requests of its transaction waiting, and could wait for a transaction that waits for it.

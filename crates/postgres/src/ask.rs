@@ -1,4 +1,4 @@
-//! What a fetch asks for: how many leases, for how long, and which turns or activities it may have.
+//! The terms of a fetch: the number and duration of its leases, and the turns or activities for which it is eligible.
 
 use outlast_provider::{DispatcherCapabilityFilter, MessageBound, SessionFetchConfig, TagFilter};
 
@@ -23,7 +23,7 @@ pub(crate) struct ActivityAsk {
     pub(crate) tags: TagFilter,
 }
 
-/// The part of a fetch that decides which leases it can be given.
+/// The terms of a fetch that decide which leases it receives.
 pub(crate) trait Ask {
     /// Whether one call of the server's function can serve both fetches.
     fn is_like(&self, other: &Self) -> bool;
@@ -34,7 +34,7 @@ pub(crate) trait Ask {
     /// The duration of each lease.
     fn lock_ms(&self) -> u64;
 
-    /// Whether a poll that found nothing for `other` shows that there is nothing for this fetch. `no_sessions`: the poll found
+    /// Whether a poll without results for `other` shows that the queue has no item for this fetch. `no_sessions`: the poll found
     /// no activity with a session.
     fn fails_with(&self, other: &Self, no_sessions: bool) -> bool;
 }

@@ -20,13 +20,13 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{CancelToken, Client, Config, Socket, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How soon the system asks a silent server whether it is still there, how often, and how many times.
+/// The idle time before the system probes a silent server, the interval of its probes, and their number.
 const KEEPALIVES: (Duration, Duration, u32) = (Duration::from_secs(5), Duration::from_secs(2), 3);
 
 /// The idle time of keepalives that the driver takes if the URL gives none.
 const DRIVER_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// Sets the keepalives of a connection, and how long sent data may stay unacknowledged, unless the URL gives them.
+/// Sets the keepalives of a connection, and the time for which sent data may stay unacknowledged, unless the URL gives them.
 pub(crate) fn keep_alive(config: &mut Config, url: &str, unacknowledged: Duration) {
     if config.get_keepalives() {
         let (idle, interval, retries) = KEEPALIVES;
@@ -40,7 +40,7 @@ pub(crate) fn keep_alive(config: &mut Config, url: &str, unacknowledged: Duratio
             config.keepalives_retries(retries);
         }
     }
-    // A URL with 0 asks for what the system does by itself; the driver does not tell it from none.
+    // The driver does not distinguish a 0 in the URL, which asks for the system's default, from a URL without the parameter.
     if config.get_tcp_user_timeout().is_none() && !url.contains("tcp_user_timeout") {
         config.tcp_user_timeout(unacknowledged);
     }
@@ -50,17 +50,17 @@ pub(crate) fn keep_alive(config: &mut Config, url: &str, unacknowledged: Duratio
 pub(crate) type Driver =
     tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
-/// Opens connections to the first host that takes one.
+/// Opens connections to the first host that accepts one.
 pub(crate) struct Connector {
-    /// One per host.
+    /// The configuration for each host.
     hosts: Vec<Config>,
     is_random: bool,
-    /// The host that took the last connection. Asked first if only one host at a time can be the right one.
+    /// The host that accepted the last connection. If only one host at a time can be the primary, the connector tries it first.
     last: AtomicUsize,
     remembers: bool,
     tls: MakeRustlsConnect,
     password: Option<PasswordSource>,
-    /// How long one host may take to accept a connection, to encrypt it and to take the login.
+    /// The time in which one host must accept a connection, encrypt it and accept the login.
     per_host: Duration,
 }
 
@@ -74,7 +74,7 @@ impl Connector {
         let hosts = one_by_one(config);
         let is_random = config.get_load_balance_hosts() == LoadBalanceHosts::Random;
         let remembers = config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite;
-        // The driver waits without end for a host that accepts and then says nothing, and tries no other one.
+        // The driver waits without end for a host that accepts a connection and then sends nothing, and tries no other host.
         let share = timeout / u32::try_from(hosts.len()).unwrap_or(u32::MAX).max(1);
         let per_host = config.get_connect_timeout().map_or(share, |given| share.min(*given));
         Self { hosts, is_random, last: AtomicUsize::new(0), remembers, tls, password, per_host }
@@ -87,7 +87,7 @@ impl Connector {
     /// A connection whose task is not started yet.
     pub(crate) async fn connect(&self) -> Result<(Client, Driver)> {
         match self.connect_once().await {
-            // A password that was replaced just now.
+            // The callback may have returned a password that was replaced meanwhile: the second attempt asks it again.
             Err(PostgresError::Login { code, .. })
                 if self.password.is_some() && code == SqlState::INVALID_PASSWORD.code() =>
             {
@@ -123,12 +123,12 @@ impl Connector {
         Err(last_error)
     }
 
-    /// The places of the hosts, in the order in which they are tried.
+    /// The indexes of the hosts, in the order in which they are tried.
     fn order(&self) -> Vec<usize> {
         let count = self.hosts.len();
         let first = match (self.remembers, self.is_random) {
             (true, _) => self.last.load(Ordering::Relaxed),
-            // Any start will do: connections are spread over the hosts.
+            // Every start is valid: the store spreads its connections over the hosts.
             (false, true) => self.last.load(Ordering::Relaxed) + 1,
             (false, false) => 0,
         };
@@ -242,7 +242,7 @@ impl Closer {
         self.0.task.abort();
     }
 
-    /// Closes the connection, and has the server end what it is doing for it, if the server can be reached.
+    /// Closes the connection, and cancels its running statement if the server can be reached.
     pub(crate) fn close_and_cancel(&self) {
         const PATIENCE: Duration = Duration::from_secs(5);
         self.close();
@@ -303,7 +303,7 @@ impl DerefMut for Connection {
     }
 }
 
-/// Lets a pool open connections. Whether one can be lent again is known without asking the server, so that cannot take long.
+/// Lets a pool open connections. The check before a connection is lent again needs no round trip.
 pub(crate) struct Opener(pub(crate) Arc<Connector>);
 
 impl Manager for Opener {
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn each_host_is_tried_with_all_that_the_url_says() {
+    fn each_host_is_tried_with_all_settings_of_the_url() {
         let url = "host=a,b hostaddr=127.0.0.1,127.0.0.2 port=1,2 user=u password=p dbname=d connect_timeout=3 \
                    application_name=x target_session_attrs=read-write channel_binding=disable sslmode=require";
         let mut config = kept_alive(url);
@@ -377,13 +377,13 @@ mod tests {
             assert_eq!(one.get_hosts(), &config.get_hosts()[place..=place]);
             assert_eq!(one.get_hostaddrs(), &config.get_hostaddrs()[place..=place]);
             assert_eq!(one.get_ports(), &config.get_ports()[place..=place]);
-            // All else is the same: with the hosts of the other one they are equal.
+            // The configurations differ in their hosts only, so they are equal after the hosts of one are put into the other.
             let mut whole = without_hosts(one);
             whole.host("a").host("b").port(1).port(2);
             config.get_hostaddrs().iter().for_each(|address| {
                 whole.hostaddr(*address);
             });
-            assert!(whole == config, "something of the URL is lost");
+            assert!(whole == config, "a value of the URL is lost");
         }
         let one_port = one_by_one(&kept_alive("postgres://a,b/d"));
         assert_eq!(one_port.len(), 2);

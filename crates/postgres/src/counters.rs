@@ -51,7 +51,7 @@ pub struct PostgresStats {
     pub calls: u64,
     /// Polls for waiting fetches.
     pub polls: u64,
-    /// Turns and activities that were handed out.
+    /// Turns and activities that fetches leased.
     pub fetched: u64,
     /// Turns and activities that were handed off: leased in the transaction that stored them, without a poll.
     pub handed_off: u64,
@@ -69,7 +69,7 @@ pub struct PostgresStats {
     pub history_rows_read: u64,
     /// Rows of key-value snapshots that were read.
     pub kv_rows_read: u64,
-    /// Notifications of other processes that were acted on.
+    /// Notifications of other processes that led to a poll or resolved watches.
     pub notifications: u64,
     /// Connections that were closed because the server did not answer before the deadline.
     pub silent: u64,

@@ -24,8 +24,8 @@ pub(crate) type Result<T> = std::result::Result<T, PostgresError>;
 /// The result of a statement.
 pub(crate) type Asked = std::result::Result<Vec<Row>, tokio_postgres::Error>;
 
-/// A parameter with its type: with it a read needs no round trip to be prepared, and nothing that a pool between us and the
-/// server could lose.
+/// A parameter with its type. With the types, a read needs no round trip to be prepared, and no prepared statement that a pool in
+/// front of the server could lose.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// The connections to the server.
@@ -41,11 +41,11 @@ pub(crate) struct Db {
     pub(crate) counters: Arc<Counters>,
     /// For connections beside the pool.
     pub(crate) connector: Arc<Connector>,
-    /// How long a transaction or a read may take.
+    /// The longest duration of a transaction or a read.
     pub(crate) deadline: Duration,
-    /// How long a migration or a transaction that removes instances may take.
+    /// The longest duration of a migration or a transaction that removes instances.
     pub(crate) long_deadline: Duration,
-    /// How transactions begin, once it is known which limits the server has in force.
+    /// The statements that begin transactions, after the server has been asked for the limits in force.
     begin_statements: OnceLock<BeginStatements>,
     /// Whether sessions begin transactions as lanes do, so that a call may be a transaction of its own.
     pub(crate) calls_are_transactions: AtomicBool,
@@ -79,7 +79,7 @@ impl Db {
         let pool = |size| {
             let pool = Pool::builder(Opener(Arc::clone(&connector)))
                 .max_size(size)
-                // The connection that was used last: its server process has caches filled.
+                // The pool lends the connection that was used last, because its server process has filled caches.
                 .queue_mode(QueueMode::Lifo)
                 .runtime(Runtime::Tokio1)
                 .wait_timeout(Some(config.acquire_timeout))
@@ -124,7 +124,7 @@ impl Db {
         self.lanes.retain(|_, _| false);
     }
 
-    /// How transactions begin. The server is asked once which limits it has in force.
+    /// The statements that begin transactions. Asks the server once for the limits in force.
     pub(crate) async fn begin_statements(&self, client: &Client) -> Result<&BeginStatements> {
         if let Some(known) = self.begin_statements.get() {
             return Ok(known);
@@ -145,7 +145,7 @@ impl Db {
         self.read(sql, params, false).await
     }
 
-    /// The rows of a read that is made all the time: each connection prepares it once.
+    /// The rows of a frequent read: each connection prepares its statement once.
     pub(crate) async fn all_prepared(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
         self.read(sql, params, self.prepares).await
     }
@@ -222,7 +222,7 @@ pub(crate) trait Column: RowIndex + Display {}
 
 impl<C: RowIndex + Display> Column for C {}
 
-/// The column of a row that has no other.
+/// The only column of a row.
 pub(crate) const ONLY: usize = 0;
 
 /// The value of a column. A value of another type than expected is an error, not a panic.

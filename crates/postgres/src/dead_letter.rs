@@ -74,7 +74,7 @@ pub(crate) async fn requeue(
     let letter = letter(&row)?;
     let entry = Entry::of(entry);
     let mut params = entry.params(&id);
-    // A dead letter never changes: if it is gone meanwhile, the statement changes nothing.
+    // A dead letter never changes: if another caller removed it meanwhile, the statement changes no row.
     let changed = match RequeuedRow::of(&letter) {
         Err(reason) => return Ok((DeadLetterOutcome::Undeliverable { reason }, letter.queue)),
         Ok(RequeuedRow::Message(row)) => {

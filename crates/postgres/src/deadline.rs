@@ -1,4 +1,4 @@
-//! Deadlines: a server that stays silent is given up, and the server gives up what a silent client has left half-done.
+//! Deadlines: the store gives up a silent server, and the server undoes the open transaction of a silent client.
 
 use crate::PostgresError;
 use crate::connect::Closer;
@@ -21,7 +21,7 @@ pub(crate) async fn within<T, E: Into<PostgresError>>(
         Ok(answered) => {
             let answered = answered.map_err(Into::into);
             if matches!(answered, Err(PostgresError::ReadOnly { .. })) {
-                // The primary may be elsewhere by now: the next connection looks for it.
+                // Another host may be the primary by now: the next connection searches for it.
                 closer.close();
                 db.close_idle();
             }
@@ -43,11 +43,11 @@ const NAMES: [&str; 3] = ["lock_timeout", "idle_in_transaction_session_timeout",
 /// Statements that begin transactions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BeginStatements {
-    /// Of a lane.
+    /// For the transaction of a lane.
     pub(crate) lane: String,
     /// The settings alone, for transactions that have begun: removals and migrations.
     pub(crate) long: String,
-    /// Of a call that is a transaction of its own.
+    /// For a call that is a transaction of its own.
     pub(crate) own: OwnLimits,
 }
 
@@ -64,17 +64,17 @@ impl OwnLimits {
     pub(crate) const NONE: Self = Self { lock_ms: None, statement_ms: None };
 }
 
-/// Whatever the default of the server is: every statement is to see what was committed before it began.
+/// Overrides the default of the server: every statement must see the commits before it.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 impl BeginStatements {
-    /// Without limits.
+    /// The statements without limits.
     pub(crate) fn without_limits() -> Self {
         Self { lane: BEGIN.to_string(), long: String::new(), own: OwnLimits::NONE }
     }
 
-    /// With limits below these deadlines. A shorter one that the server or the role has in force stays; `keeps_statement` leaves
-    /// `statement_timeout` as it is.
+    /// The statements with limits below these deadlines. A shorter limit that the server or the role has in force stays;
+    /// `keeps_statement` leaves `statement_timeout` as it is.
     pub(crate) fn within(
         deadline: Duration,
         long: Duration,

@@ -1,4 +1,4 @@
-//! Removing instances and old executions, some at a time, so that no transaction is long and no lock is held for long.
+//! Removes instances and old executions in several transactions, so that each is short and holds its locks for a short time.
 
 use crate::PostgresError;
 use crate::db::{Db, ONLY, Param, Result, cell, column, text, unsigned};
@@ -18,7 +18,7 @@ pub(crate) struct Deleted {
 /// Instances to remove.
 #[derive(Clone, Copy)]
 pub(crate) enum Removal<'a> {
-    /// Exactly these.
+    /// These instances.
     Listed { ids: &'a [String], force: bool },
     /// A root and its descendants.
     Tree { root: &'a str, force: bool },
@@ -30,7 +30,7 @@ pub(crate) enum Removal<'a> {
 }
 
 impl Removal<'_> {
-    /// Whether instances that do not match any more are passed over, and no error.
+    /// Whether instances that no longer match are skipped without an error.
     fn passes_over(self) -> bool {
         matches!(self, Self::Finished { .. } | Self::Unused { .. })
     }
@@ -40,16 +40,16 @@ impl Removal<'_> {
     }
 }
 
-/// Most instances that a transaction removes, unless they are one tree, which goes as a whole.
+/// Most instances that a transaction removes, except for one tree, which a transaction removes as a whole.
 const MOST_INSTANCES: usize = 1_000;
 /// Most executions of an instance that a transaction removes.
 const MOST_EXECUTIONS: usize = 200;
 
-/// As for the functions: right after a load the server knows of no rows, and would read whole tables for each removal.
+/// As in the functions: right after a load the planner has no statistics, and would read whole tables for each removal.
 const BY_KEYS: &str =
     "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
-/// How often a removal is tried that conflicts with other transactions.
+/// The attempts at a removal that conflicts with other transactions.
 const TRIES: u32 = 5;
 
 /// Removes all of these instances, or none. `None` if they do not match any more.

@@ -1,4 +1,4 @@
-//! Which turns and activities fetches may have, in the form in which the server's functions compare it.
+//! The turns and activities for which fetches are eligible, in the form in which the server's functions compare them.
 
 use crate::ask::{ActivityAsk, Ask, TurnAsk};
 use crate::queue::PerQueue;
@@ -32,7 +32,7 @@ pub(crate) fn owner(ask: &ActivityAsk) -> Option<String> {
     ask.session.as_ref().map(|session| owned(&session.owner_id))
 }
 
-/// What all parked fetches of a process may have together.
+/// The union of the eligibility of all parked fetches of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Eligibility {
     /// `None`: every version.
@@ -43,14 +43,14 @@ pub(crate) struct Eligibility {
 }
 
 impl Default for Eligibility {
-    /// Nothing.
+    /// The eligibility for no item.
     fn default() -> Self {
         Self { ranges: Some(BTreeSet::new()), tags: Some(BTreeSet::new()), owners: BTreeSet::new() }
     }
 }
 
 impl Eligibility {
-    /// What fetches that ask for this may have together.
+    /// The union of the eligibility of these fetches.
     pub(crate) fn of<'a>(
         turns: impl Iterator<Item = &'a TurnAsk>,
         activities: impl Iterator<Item = &'a ActivityAsk>,
@@ -58,7 +58,7 @@ impl Eligibility {
         let mut all = Self::default();
         let mut before: Option<&TurnAsk> = None;
         for ask in turns {
-            // Mostly all fetches of turns ask for the same.
+            // Most processes have fetches of turns with equal terms only.
             if before.replace(ask).is_none_or(|before| !before.is_like(ask)) {
                 all.add_turns(ask);
             }
@@ -84,7 +84,7 @@ impl Eligibility {
         self
     }
 
-    /// The queues of which this has more than `before`.
+    /// The queues for which this eligibility exceeds `before`.
     pub(crate) fn extends(&self, before: &Self) -> PerQueue<bool> {
         let both = before.clone().or(self.clone());
         PerQueue {

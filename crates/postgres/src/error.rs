@@ -1,4 +1,4 @@
-//! What can go wrong with a PostgreSQL store. Classes come from codes, never from texts.
+//! The errors of a PostgreSQL store. Their classes follow from codes, never from texts.
 
 use deadpool::managed::{PoolError, TimeoutType};
 use outlast_provider::{ClassifiedError, ErrorClass, ProviderError};
@@ -8,16 +8,16 @@ use std::io;
 use std::time::Duration;
 use tokio_postgres::error::SqlState;
 
-/// Why a store could not be opened, or an operation failed. No text of it holds a password or a URL with one.
+/// The reason for which a store was not opened, or an operation failed. No text of it holds a password or a URL with one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PostgresError {
     /// The database URL is not understood.
     #[error("cannot use database URL '{url}': {reason}")]
     InvalidUrl {
-        /// The URL, without what could be a secret in it.
+        /// The URL without its possible secrets.
         url: String,
-        /// What is wrong with it, and what to write instead.
+        /// The defect of the URL, and its correction.
         reason: String,
     },
     /// The name of the schema is refused.
@@ -25,7 +25,7 @@ pub enum PostgresError {
     InvalidSchema {
         /// The beginning of the name.
         name: String,
-        /// What is wrong with it.
+        /// The defect of the name.
         reason: String,
     },
     /// Certificates for TLS cannot be used.
@@ -33,7 +33,7 @@ pub enum PostgresError {
         "cannot set up TLS: {reason}; check sslmode and sslrootcert of the URL, and the server's certificate"
     )]
     Tls {
-        /// What is wrong.
+        /// The cause.
         reason: String,
     },
     /// The server refused the user or the password, or has no such database.
@@ -41,52 +41,52 @@ pub enum PostgresError {
     Login {
         /// The SQLSTATE.
         code: String,
-        /// What the server said.
+        /// The server's message.
         details: String,
     },
     /// Client and server require different settings: it offers no TLS where that is required, or asks for a password where there
     /// is none.
     #[error("cannot connect: {details}; check sslmode and password of the URL")]
     Unsuited {
-        /// What the driver says.
+        /// The driver's message.
         details: String,
     },
-    /// The role may not do this.
+    /// The role lacks a right.
     #[error("the role lacks a right ({code}): {details}; docs/postgres.md lists what the two roles need")]
     Denied {
         /// The SQLSTATE.
         code: String,
-        /// What the server said.
+        /// The server's message.
         details: String,
     },
-    /// The schema cannot be brought up to date, or is not what it should be.
+    /// The schema cannot be brought up to date, or its migration table does not match this release.
     #[error("cannot use schema '{schema}': {refusal}")]
     Schema {
         /// The schema.
         schema: String,
-        /// Why.
+        /// The reason for the refusal.
         refusal: MigrationRefusal,
     },
-    /// The schema holds tables that are not ours.
+    /// The schema holds tables of another program.
     #[error(
         "schema '{schema}' is not an Outlast store ({found}): it was left untouched; choose another schema"
     )]
     Foreign {
         /// The schema.
         schema: String,
-        /// What is in it.
+        /// The first foreign table.
         found: String,
     },
     /// Stored rows contradict each other or do not decode.
     #[error("the store is damaged: {details}; restore it from a backup")]
     Damaged {
-        /// What was found.
+        /// The contradiction.
         details: String,
     },
     /// The server cannot be reached, or a connection was lost. Whether the last commit is stored is unknown.
     #[error("no connection to the server: {details}; it may be away, or the URL names another host or port")]
     Disconnected {
-        /// What happened.
+        /// The cause.
         details: String,
     },
     /// The server did not answer before the deadline. The connection was closed; the next call has a new one.
@@ -98,24 +98,24 @@ pub enum PostgresError {
         /// The deadline.
         limit: Duration,
     },
-    /// The connection was lost or given up while a call was on its way that must not be sent twice.
+    /// The connection was lost or given up during a call that must not be sent twice.
     #[error(
         "it is unknown whether the call for instance '{instance}' was stored: {details}; a start may be repeated with the same \
-         instance id, a message after a look at the instance, since a message that is stored twice is delivered twice"
+         instance id; repeat a message only if the instance lacks it, since a message that is stored twice is delivered twice"
     )]
     Unknown {
         /// The instance.
         instance: String,
-        /// What happened.
+        /// The cause.
         details: String,
     },
     /// The callback for passwords failed.
     #[error("cannot connect: the callback for the password failed: {details}")]
     Password {
-        /// What the callback said.
+        /// The error of the callback.
         details: String,
     },
-    /// The store itself panicked while it worked on the call: a defect of this library. The store goes on.
+    /// The store itself panicked while it worked on the call: a defect of this library. The store continues.
     #[error(
         "the store panicked while it worked on the call for instance '{instance}' ({details}); the call is not tried again, and \
          whether it was stored is unknown; please report the panic"
@@ -126,12 +126,12 @@ pub enum PostgresError {
         /// The message of the panic.
         details: String,
     },
-    /// Two transactions were in each other's way, or a lock or a statement took too long. Nothing was stored.
+    /// Two transactions conflicted, or a lock or a statement took too long. Nothing was stored.
     #[error("the transaction was given up ({code}): {details}")]
     Conflict {
         /// The SQLSTATE.
         code: String,
-        /// What the server said.
+        /// The server's message.
         details: String,
     },
     /// The server has no connections, memory or disk space left.
@@ -139,19 +139,19 @@ pub enum PostgresError {
     Busy {
         /// The SQLSTATE.
         code: String,
-        /// What the server said.
+        /// The server's message.
         details: String,
     },
     /// The server takes no writes: it is a standby, or becomes one.
     #[error("the server is read-only: {details}")]
     ReadOnly {
-        /// What the server said.
+        /// The server's message.
         details: String,
     },
     /// The store is being closed.
     #[error("the store is closed")]
     Closed,
-    /// The call itself is wrong, or its lease is gone.
+    /// The call itself is wrong, or its lease is lost.
     #[error("{0}")]
     Refused(String),
     /// Anything else that the server reports.
@@ -159,7 +159,7 @@ pub enum PostgresError {
     Other {
         /// The SQLSTATE, if there is one.
         code: String,
-        /// What was reported.
+        /// The server's report.
         details: String,
     },
 }
@@ -180,7 +180,8 @@ impl PostgresError {
         )
     }
 
-    /// Whether the server could not be reached or takes nothing: trying again at once, or each request alone, is of no use.
+    /// Whether the server could not be reached or refuses all requests: an attempt at once, or with each request alone, would
+    /// fail too.
     pub(crate) fn is_away(&self) -> bool {
         matches!(
             self,
@@ -239,7 +240,7 @@ impl PostgresError {
         match (state, &code[..2]) {
             (&SqlState::T_R_DEADLOCK_DETECTED | &SqlState::T_R_SERIALIZATION_FAILURE, _)
             | (&SqlState::LOCK_NOT_AVAILABLE | &SqlState::QUERY_CANCELED, _)
-            // A plan that a migration made invalid: the next call has a new one.
+            // A migration has made the plan of a statement invalid: the next call makes a new plan.
             | (&SqlState::FEATURE_NOT_SUPPORTED, _)
             | (_, "40") => Self::Conflict { code, details },
             (&SqlState::READ_ONLY_SQL_TRANSACTION, _) => Self::ReadOnly { details },
@@ -251,7 +252,7 @@ impl PostgresError {
             (&SqlState::INSUFFICIENT_PRIVILEGE, _) => Self::Denied { code, details },
             (_, "08" | "57") => Self::Disconnected { details: format!("{details} ({code})") },
             (_, "53" | "58") => Self::Busy { code, details },
-            // Raised by our own functions when rows contradict each other.
+            // The store's functions raise this code when rows contradict each other.
             (_, "OL") => Self::Damaged { details },
             _ => Self::Other { code, details },
         }
@@ -269,18 +270,18 @@ fn class_of_conflict(code: &str) -> ErrorClass {
     }
 }
 
-/// What to do about a refused login.
+/// The advice after a refused login.
 fn after_refusal(code: &str) -> &'static str {
     match code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION.code() {
-        // Not the password: the rules of the server speak of user, address and encryption.
+        // The rules of the server check the user, the address and the encryption, not the password.
         true => {
-            "its pg_hba.conf lets nobody in this way: if it asks for TLS, set sslmode=require in the URL or stricter"
+            "its pg_hba.conf refuses such connections: if it asks for TLS, set sslmode=require in the URL or stricter"
         }
         false => "check user, password and database of the URL",
     }
 }
 
-/// Stands for a code where it is not the server that complains.
+/// The code of errors that the driver reports, not the server.
 const DRIVER: &str = "driver";
 
 impl From<tokio_postgres::Error> for PostgresError {
@@ -331,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn class_of_metrics_follows_the_code_whatever_the_text_says() {
+    fn class_of_metrics_follows_the_code_and_not_the_text() {
         let rows = [
             ("40P01", "deadlock", "deadlock"),
             ("40001", "serialization", "serialization_error"),

@@ -89,7 +89,7 @@ pub(crate) async fn fail(shared: &Arc<Shared>, transaction: Transaction, failed:
     shared.wake_lane();
 }
 
-/// Pauses the polls for parked fetches, and tells the callers of new fetches why.
+/// Pauses the polls for parked fetches, and fails the new fetches with the cause.
 fn server_away(shared: &Shared, cause: &PostgresError) {
     let new = shared.update(|scheduler, now| scheduler.on_server_away(now));
     fail_fetches(new, cause);
@@ -151,7 +151,7 @@ async fn fail_panicked(
     shared.wake_lane();
 }
 
-/// How often a transaction is tried that conflicts with another one.
+/// The number of attempts at a transaction that conflicts with another one.
 const TRIES: u32 = 5;
 
 /// Sends a batch of one request. Returns whether it panicked.

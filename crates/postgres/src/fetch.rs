@@ -15,7 +15,7 @@ use outlast_provider_kit::orphans::{self, Fate, Rowless, RowlessBatch};
 use outlast_provider_kit::{LeasedTurn, ResolvedTurn, resolve, rows};
 use tokio_postgres::types::Type;
 
-/// A message that is not delivered, and the codes for its fate.
+/// A message that is not delivered, and the codes of its fate.
 struct Undelivered {
     id: i64,
     fate: i32,
@@ -44,7 +44,7 @@ pub(crate) async fn hand_out(
     with_history: bool,
 ) -> Answer<Option<FetchedTurn>> {
     if !read_texts(shared, &mut leased).await? {
-        // The lease ended meanwhile, and another fetch has taken it.
+        // The lease ended meanwhile, and another fetch has leased the instance.
         drop(leased.take());
         return Ok(None);
     }
@@ -88,7 +88,7 @@ async fn decoded(
     let is_over = resolved.is_none();
     if (is_over || !undelivered.is_empty()) && !settle(shared, raw, &undelivered, visible_at, is_over).await?
     {
-        // The lease ended meanwhile, and another fetch has taken it.
+        // The lease ended meanwhile, and another fetch has leased the instance.
         drop(leased.take());
         return Ok(None);
     }
@@ -129,7 +129,7 @@ async fn decide(shared: &Shared, raw: &RawTurn, decoded: &Decoded) -> Result<Dec
     if let Some(row) = &raw.row {
         return Ok(Decision::Turn(row.clone()));
     }
-    // An instance without a row: perhaps it has a history, perhaps it starts now, perhaps it does not exist.
+    // An instance without a row may have a history, start with these messages, or not exist.
     let db = &shared.db;
     let (newest, texts) = match raw.has_history {
         true => {

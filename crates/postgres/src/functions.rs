@@ -51,7 +51,7 @@ functions!(
 const SHARED: [(&str, &str); 3] = [
     ("{commit_parameters}", include_str!("../migrations/functions/commit_parameters.sql")),
     ("{index_lookups_only}", include_str!("../migrations/functions/index_lookups_only.sql")),
-    // The end of the rest of a held instance, which is no time at which to poll again.
+    // The end of the lock row that keeps a held instance from fetches. No poll is scheduled for it.
     ("{held_until}", "9223372036854775807"),
 ];
 
@@ -117,7 +117,7 @@ codes!(
     ONCE_NOT_FOUND = 3,
     /// Answer of `enqueue_once`: too many messages wait for the instance.
     ONCE_FULL = 4,
-    /// `fetch_turns` leaves out the texts of a turn with this many bytes of messages: the caller reads them later.
+    /// `fetch_turns` leaves the texts of a turn with this many bytes of messages out: the caller reads them later.
     LARGE_BYTES = 1048576,
     /// A poll that reads this many messages of leased instances reports it.
     #[allow(dead_code, reason = "only functions of the server name it")]
@@ -295,8 +295,8 @@ columns!(
 );
 
 columns!(
-    /// Columns of `fetch_turns`. A row without an instance tells only when a turn becomes fetchable, and whether the poll has skipped many
-    /// messages.
+    /// Columns of `fetch_turns`. A row without an instance holds only the time at which a turn becomes fetchable, and whether the
+    /// poll has skipped many messages.
     fetch_turns {
         SECRET = "o_secret",
         INSTANCE = "o_instance",
@@ -321,7 +321,7 @@ columns!(
 );
 
 columns!(
-    /// Columns of `fetch_activities`. A row without a slot tells only when an activity becomes fetchable.
+    /// Columns of `fetch_activities`. A row without a slot holds only the time at which an activity becomes fetchable.
     fetch_activities {
         SLOT = "o_slot",
         ID = "o_id",

@@ -1,4 +1,5 @@
-//! The items that a batch brings: which are handed off to idle fetches of this process, and which queues have the rest.
+//! Hand-offs of the items that a batch stores: the items that idle fetches of this process receive, and the queues of the other
+//! items.
 //!
 //! An item that is handed off is stored as leased. Without a hand-off the next poll would find it and write its lease in a second
 //! transaction.
@@ -53,8 +54,8 @@ impl<A: Ask, C> HandOffs<A, C> {
     }
 }
 
-/// Hands each item to a tried fetch that may have it: to one that was chosen before and takes more, or to the one that has been
-/// parked for longest.
+/// Hands each item to an eligible tried fetch: to one that already has an item and takes more, or to the one that has been parked
+/// for longest.
 fn hand_off<A: Ask, C: Caller, T>(
     parked: &mut Parked<A, C>,
     items: impl Iterator<Item = T>,
@@ -84,14 +85,14 @@ fn hand_off<A: Ask, C: Caller, T>(
     all
 }
 
-/// Hands off the first turns of instances that begin with this batch. Such a turn is pinned to no version, so any fetch may have
-/// it.
+/// Hands off the first turns of instances that begin with this batch. Such a turn is pinned to no version, so every fetch is
+/// eligible.
 pub(crate) fn hand_off_turns(parked: &mut ParkedTurns, batch: &Batch, entropy: &dyn Entropy) -> TurnHandOffs {
     hand_off(parked, batch.beginnings().into_iter(), |_, row| row.is_some(), entropy)
 }
 
-/// Hands off activities that turns of this batch schedule and do not cancel. The server decides which process may have an activity
-/// with a session.
+/// Hands off activities that turns of this batch schedule and do not cancel. The server decides which process is eligible for an
+/// activity with a session.
 pub(crate) fn hand_off_activities(
     parked: &mut ParkedActivities,
     batch: &Batch,
@@ -147,7 +148,7 @@ impl Batch {
             begins.then_some(&message.row)
         });
         let starts = self.starts.iter().map(|start| {
-            // A start with messages may find its instance there, and deliver only the messages.
+            // The instance of a start with messages may exist already: then the store delivers the messages only.
             (start.delay_ms == 0 && start.messages.is_empty()).then_some(&start.start)
         });
         messages.chain(starts).map(|row| row.filter(|row| known.insert(&row.instance_id))).collect()

@@ -73,7 +73,7 @@ pub(crate) async fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Res
     Ok(rows::decode_turn(instance, execution_id, texts.iter().map(String::as_str), kv_snapshot))
 }
 
-/// A row above this cannot say what an execution is: neither an input nor an output is as large.
+/// The largest row of an outline. The events of an outline hold an input or an output, and neither is this large.
 const LARGEST_OUTLINE: i64 = 64 << 20;
 
 /// Events that are read at a time while it is unknown whether they exceed the bound.
@@ -82,8 +82,8 @@ const PAGE: i64 = 1_000;
 /// Most bytes of a history that is read with its size, in one round trip.
 const SMALL_BYTES: i64 = 1 << 20;
 
-/// [`load_turn`] that finds out in time when there is too much: from the sizes, which costs no payload, and while
-/// reading, since text that JSON had to escape looks larger than it is. A small history takes one round trip.
+/// [`load_turn`] that stops at the bound. It checks the stored sizes before it reads payloads, and the decoded sizes while it
+/// reads: a text with JSON escapes is stored with more bytes than it has. A small history takes one round trip.
 pub(crate) async fn load_turn_within(
     db: &Db,
     instance: &str,

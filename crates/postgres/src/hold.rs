@@ -63,7 +63,7 @@ pub(crate) async fn release(db: &Db, instance: &str) -> Result<bool> {
     row.map_or(Ok(false), |row| cell(&row, ONLY))
 }
 
-/// Notifies another process that a turn may be fetchable, and with `activities` that an activity may be, too.
+/// Notifies another process that a turn may be fetchable, and with `activities` that an activity may be fetchable too.
 pub(crate) async fn notify(shared: &Shared, activities: bool) -> Result<()> {
     let (channel, turns, ended) = (shared.db.schema.channel(), true, Vec::<String>::new());
     let notification: [Param<'_>; 5] = [

@@ -1,4 +1,4 @@
-//! Leases in doubt: a lost transaction may have taken them, and no fetch was given them.
+//! Leases in doubt: leases that a lost transaction may have taken, and that no fetch received.
 
 use crate::contain::contained;
 use crate::db::{Db, Result, cell, text};
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-/// How often the server is searched for the leases: it may commit the transaction after the client has lost it.
+/// The number of searches for the leases: the server may commit the transaction after the client has lost it.
 const SEARCHES: u32 = 5;
 /// The first pause between searches; each pause is twice as long as the one before, up to a bound.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -23,7 +23,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Leases whose commit is in doubt.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LeasesInDoubt {
-    /// The secrets of the leases. No fetch was given them, so no worker loses a lease.
+    /// The secrets of the leases. No fetch received them, so no worker loses a lease.
     pub(crate) secrets: Vec<Vec<u8>>,
     /// The time after which the leases expire.
     pub(crate) lasts: Duration,
@@ -43,7 +43,7 @@ pub(crate) async fn give_back(shared: Arc<Shared>, in_doubt: LeasesInDoubt) {
             shared.fault(Step::GiveBack, Vec::new);
             find(&shared.db, &in_doubt.secrets).await
         });
-        // After an error the server is not back.
+        // An error shows that the server is still away.
         match search.await {
             Ok(Ok(leases)) => {
                 searches += 1;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-/// The snapshot that replay starts from.
+/// The snapshot with which a replay begins.
 pub(crate) async fn snapshot(db: &Db, instance: &str) -> Result<HashMap<String, KvEntry>> {
     let instance = owned(instance);
     let rows = db.all(&db.statements.kv_snapshot, &[(&instance, Type::TEXT)]).await?;
@@ -21,7 +21,7 @@ pub(crate) async fn snapshot(db: &Db, instance: &str) -> Result<HashMap<String, 
     rows.iter().map(entry).collect()
 }
 
-/// The same from the columns of `small_turn.sql`.
+/// The snapshot from the columns of `small_turn.sql`.
 pub(crate) fn snapshot_of(row: &Row) -> Result<HashMap<String, KvEntry>> {
     let keys: Vec<String> = cell(row, "keys")?;
     let (values, times): (Vec<String>, Vec<i64>) = (cell(row, "vals")?, cell(row, "times")?);

@@ -1,8 +1,8 @@
 //! Lanes: tasks that each take the next transaction from the scheduler, and send it in one round trip.
 //!
-//! While one lane waits for the server, requests gather for the next: that is how concurrent calls share a transaction. A lone
-//! call is held back for some milliseconds at most, and only while a heavy transaction is on its way. `serve.rs` hands out the
-//! results of a transaction; `failed.rs` says what follows if it failed.
+//! While one lane waits for the server, requests gather for the next one, so concurrent calls share a transaction. A lone call is
+//! held back for some milliseconds at most, and only while the server works on a heavy transaction. `serve.rs` hands out the
+//! results of a transaction; `failed.rs` decides about the requests of a failed one.
 
 use crate::PostgresError;
 use crate::ask::ActivityAsk;
@@ -51,7 +51,7 @@ pub(crate) fn start(shared: &Arc<Shared>) {
     tokio::spawn(crate::outcomes::run(Arc::clone(shared)));
 }
 
-/// Starts a task that looks for leases that a transaction may have taken without their fetches, and gives them back.
+/// Starts a task that searches for leases that a transaction may have taken without their fetches, and gives them back.
 pub(crate) fn start_giving_back(shared: &Arc<Shared>, leases: LeasesInDoubt) {
     if !leases.secrets.is_empty() {
         tokio::spawn(give_back(Arc::clone(shared), leases));
@@ -135,12 +135,12 @@ async fn process(shared: &Arc<Shared>, transaction: Transaction) {
     shared.update(|scheduler, _| scheduler.on_polls_ended(polls));
     match sent {
         Ok((done, leases)) => finish(shared, transaction, &done, leases),
-        // Boxed: it is seldom needed, and would make the task of every lane larger.
+        // Boxed: this future is rarely needed, and would make the task of every lane larger.
         Err(failed) => Box::pin(fail(shared, transaction, failed)).await,
     }
 }
 
-/// Sends a transaction at once: whatever it does, it takes one round trip. Returns the leases that it has taken too.
+/// Sends a transaction in one round trip, whatever its requests are. Also returns the leases that it has taken.
 ///
 /// A connection whose server does not answer before the deadline is closed, and so is one whose transaction panicked.
 pub(crate) async fn transact(
@@ -160,7 +160,7 @@ pub(crate) async fn transact(
         }
     };
     if let (PostgresError::ReadOnly { .. }, Some(closer)) = (&cause, &attempt.closer) {
-        // The primary may be elsewhere by now: the next connection looks for it.
+        // Another host may be the primary by now: the next connection searches for it.
         closer.close();
         shared.db.close_idle();
     }
@@ -170,7 +170,7 @@ pub(crate) async fn transact(
     })
 }
 
-/// The part of an attempt that is needed however the attempt ends.
+/// The state of an attempt that the caller needs however the attempt ends.
 #[derive(Default)]
 struct Attempt {
     secrets: PollSecrets,
@@ -196,7 +196,7 @@ impl Attempt {
     async fn run(&mut self, shared: &Shared, transaction: &Transaction) -> Result<Done, PostgresError> {
         let (db, batch) = (&shared.db, &transaction.batch);
         let Self { secrets, closer, in_doubt } = self;
-        // First, because a new connection takes its time, in which a process may register for notifications of this commit.
+        // The connection comes first: while a new one opens, a process may register for notifications of this commit.
         let client = db.lane().await?;
         let frees = transaction.frees.without(transaction.puts_off);
         let notifies = transaction.notifies.or(shared.scheduler().notifies(frees));
@@ -289,7 +289,7 @@ impl<'a> Parameters<'a> {
                     ActivityAskColumns::of(&group[0].ask, &slots, secrets, *asks_next_due)
                 })
                 .collect(),
-            // The answer of a lone commit has them.
+            // The answer of a lone commit has the outcomes.
             watched: match shared.watches.is_watched() && !is_alone {
                 true => ended.iter().map(|instance| owned(instance)).collect(),
                 false => Vec::new(),

@@ -1,4 +1,4 @@
-//! Leased turns and activities on their way from the server to the caller of a fetch.
+//! Leased turns and activities in transit from the server to the caller of a fetch.
 
 use crate::ask::{ActivityAsk, TurnAsk};
 use crate::in_doubt::release;
@@ -20,7 +20,7 @@ pub(crate) type ActivityFetch = Fetch<ActivityAsk, LeaseSender<Vec<RawActivity>>
 pub(crate) type ParkedTurns = Parked<TurnAsk, LeaseSender<RawTurn>>;
 pub(crate) type ParkedActivities = Parked<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
 
-/// A leased turn as the server hands it out; its caller decodes it.
+/// A leased turn in the server's form; the caller of the fetch decodes it.
 #[derive(Debug)]
 pub(crate) struct RawTurn {
     pub(crate) secret: Secret,
@@ -57,7 +57,7 @@ impl RawTurn {
     }
 }
 
-/// A leased activity as the server hands it out.
+/// A leased activity in the server's form; the caller of the fetch decodes it.
 #[derive(Debug)]
 pub(crate) struct RawActivity {
     pub(crate) secret: Secret,
@@ -88,7 +88,7 @@ impl Leases for Vec<RawActivity> {
     }
 }
 
-/// Leases on their way to a caller; without a caller, the store takes them back.
+/// Leases in transit to a caller; without a caller, the store takes them back.
 pub(crate) type Guarded<L> = outlast_provider_kit::Guarded<L, Arc<Shared>>;
 
 impl<L: Leases> TakesBack<L> for Shared {
@@ -111,7 +111,7 @@ impl<L: Leases> Deliveries<L> {
         self.0.push((caller, Guarded::new(leases, Arc::clone(owner))));
     }
 
-    /// Sends the leases to their callers. The guard gives back the leases of a caller that has gone away.
+    /// Sends the leases to their callers. The guard gives back the leases of a dropped caller.
     pub(crate) fn send(self) {
         for (caller, leases) in self.0 {
             drop(caller.send(Ok(Some(leases))));

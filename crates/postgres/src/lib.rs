@@ -2,8 +2,8 @@
 //!
 //! Concurrent calls of a process share transactions: a few lanes each take the waiting requests and send them as one transaction
 //! in one round trip, and the server fences each of them on its own. A waiting fetch is served in the transaction that stores its
-//! message or activity; notifications (`LISTEN`) tell of commits of other processes. The server's clock counts, so the clocks of
-//! workers decide nothing.
+//! message or activity; notifications (`LISTEN`) report commits of other processes. All times are those of the server, so the
+//! clocks of workers do not matter.
 
 mod activity;
 mod admin;

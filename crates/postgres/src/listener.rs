@@ -1,8 +1,8 @@
 //! The listener: a task that holds the connection for notifications.
 //!
-//! It registers what this process wants, tells the scheduler what the other processes want, and passes notifications to the
-//! scheduler and the watches. What they mean is decided in `notify.rs`. A registration is itself sent to the other processes as a
-//! notification, so that a commit need not read the registrations to know whether there are any.
+//! It registers the notifications that this process wants, passes those that other processes want to the scheduler, and passes
+//! arriving notifications to the scheduler and the watches. `notify.rs` decides about their meaning. The server sends each
+//! registration to the other processes as a notification, so that a commit need not read the registrations.
 
 use crate::PostgresError;
 use crate::connect::Connection;
@@ -27,9 +27,9 @@ use tokio::time::Instant;
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client};
 
-/// How long it may take until the other processes have received the notification of a registration.
+/// The time in which the other processes receive the notification of a registration.
 const REGISTRATION_DELAY: Duration = Duration::from_millis(100);
-/// Most notifications that wait to be acted on. If there are more, the listener reads the registrations instead.
+/// Most notifications that wait for the listener. If there are more, the listener reads the registrations instead.
 const MOST_NOTIFICATIONS: usize = 1_024;
 /// The pause before a lost listener connects again, at first and at most.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -51,7 +51,7 @@ async fn run(shared: Arc<Shared>) {
             Err(panic) => shared.panicked("listening", &panic),
         }
         shared.secrets.on_lost();
-        // Commits that were missed are found by polls, from now on.
+        // From now on, polls find the items of missed commits.
         shared.update(|scheduler, _| scheduler.on_listeners(None));
         shared.on_remote_change(PerQueue::BOTH);
         shared.watches.resolve_all();
@@ -81,14 +81,14 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             if let AsyncMessage::Notification(notification) = message {
                 match received.try_send(notification.payload().to_string()) {
                     Ok(()) => {}
-                    // This task must not wait: the answers that the listener waits for come the same way.
+                    // This task must not wait: it also receives the answers for which the listener waits.
                     Err(TrySendError::Full(_)) => missing.store(true, Ordering::Release),
                     Err(TrySendError::Closed(_)) => break,
                 }
             }
         }
     });
-    // Its task ends with it.
+    // The task of the connection ends with the connection.
     let client = Connection::new(client, task.abort_handle(), db.connector.tls());
     asked(db, client.batch_execute(&db.statements.listen)).await?;
     let mut listeners = catch_up(shared, &client).await?;
@@ -102,7 +102,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             shared.watches.resolve_all();
         }
         if answered_at.elapsed() >= db.deadline / 2 {
-            // A server that has gone silent sends no notifications and breaks no connection.
+            // A silent server sends no notifications and breaks no connection.
             asked(db, client.batch_execute("")).await?;
             answered_at = Instant::now();
         }
@@ -114,7 +114,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
         if let Some(next) = registered.next(wants, now, || shared.scheduler().eligibility()) {
             register(shared, &client, &next).await?;
             let added = next.wants.queues.without(registered.wants.queues);
-            // Notifications were not forwarded to this process of items that it was not registered for.
+            // No process has forwarded notifications of items for which this process was not registered.
             shared.on_remote_change(next.extends(&registered));
             registered = next;
             if added.is_any() {
@@ -215,8 +215,8 @@ async fn register(
     Ok(())
 }
 
-/// Forwards notifications, and sends those that were put off. The server notifies one process of each item: if that process was served
-/// meanwhile, or there are more items than it can take, no other process would hear of them.
+/// Forwards notifications, and sends delayed ones. The server notifies one process of each item: if that process was served
+/// meanwhile, or there are more items than it can take, no other process receives a notification.
 async fn forward(shared: &Shared, client: &Client) -> Result<(), PostgresError> {
     let (Forward { queues, hops }, overdue) =
         shared.update(|scheduler, now| (scheduler.take_forward(), scheduler.take_overdue(now)));
@@ -275,7 +275,7 @@ fn on_notification(shared: &Shared, payload: &str, listeners: &mut Listeners) {
     }
 }
 
-/// Tells the scheduler what the other processes want.
+/// Passes the notifications that other processes want to the scheduler.
 fn publish(shared: &Shared, listeners: &mut Listeners) {
     let wants = listeners.wants(Instant::now());
     shared.update(|scheduler, _| scheduler.on_listeners(Some(wants)));

@@ -15,8 +15,8 @@ pub(crate) struct SchemaName {
 }
 
 impl SchemaName {
-    /// Letters, digits and underscores, beginning with a letter or underscore: nothing that could end a quoted name or a
-    /// function's body, and nothing that belongs to the server.
+    /// A name of letters, digits and underscores that begins with a letter or underscore: it can end neither a quoted name nor a
+    /// function's body, and does not belong to the server.
     pub(crate) fn checked(name: &str) -> Result<Self, PostgresError> {
         let refuse = |reason: &str| {
             let name = name.chars().take(LONGEST).flat_map(char::escape_default).collect();
@@ -55,8 +55,8 @@ impl SchemaName {
         format!("outlast_{:016x}", self.seed().cast_unsigned())
     }
 
-    /// Keeps the advisory locks of stores in one database apart. FNV-1a, the same in every build. Below the limit, so that
-    /// one can be added.
+    /// The seed that keeps the advisory locks of stores in one database apart: FNV-1a, the same in every build. It is below the
+    /// limit, so that one can be added.
     pub(crate) fn seed(&self) -> i64 {
         let hash = self.name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

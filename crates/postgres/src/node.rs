@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_of_a_report_is_stored_without_nul_and_comes_back() {
+    fn every_text_of_a_report_is_stored_without_nul_and_read_back() {
         let json =
             r#"{"build":"a\u0000b","leases":[{"activity":[1,18446744073709551615],"instance":"\u0001"}]}"#;
         let stored = mapped(json, &owned).unwrap();

@@ -1,8 +1,8 @@
 //! The meaning of notifications: which process the server notifies of a commit, and how a process uses a notification.
 //!
-//! A process registers with the server what it wants to be notified of. The server notifies one process of each commit that
-//! makes something fetchable, chosen from those that want it, and all processes that watch of instances that ended. Nothing here
-//! does I/O: `listener.rs` holds the connection.
+//! A process registers the notifications that it wants. The server notifies one process of each commit that makes an item
+//! fetchable, chosen from those that want it, and all processes with watches of each ended instance. This module does no I/O:
+//! `listener.rs` holds the connection.
 //!
 //! | a process | registers | so that |
 //! |---|---|---|
@@ -21,8 +21,8 @@
 //! | polled and served a fetch | with no hops: there may be more |
 //! | polled and found nothing | with one hop more |
 //!
-//! The server forwards a notification only to a process that may have what is fetchable. With no such process the notification is
-//! dropped, and after [`Forward::MOST_HOPS`] processes that found nothing it is dropped too.
+//! The server forwards a notification only to a process that is eligible for a fetchable item. With no such process the
+//! notification is dropped; it is also dropped after [`Forward::MOST_HOPS`] processes that found nothing.
 
 use crate::eligibility::Eligibility;
 use crate::parked::Idleness;
@@ -35,14 +35,14 @@ use tokio::time::Instant;
 /// The number of processes, one after the other, that polled because of a notification and found nothing.
 pub(crate) type Hops = u32;
 
-/// How long a registration lasts unless it is repeated.
+/// The duration of a registration, unless it is repeated.
 pub(crate) const LIFE: Duration = Duration::from_secs(60);
 /// Fetches that have not been served for this long are idle.
 pub(crate) const IDLE_AFTER: Duration = Duration::from_millis(20);
-/// How long a process stays registered for what it no longer wants: it may want it again soon.
+/// The time for which a process keeps a registration that it no longer needs: it often needs the registration again soon.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// How long an item waits for the fetches of its own process before another process is notified of it.
+/// The time for which an item waits for the fetches of its own process before another process is notified of it.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(25);
 
 /// The notification of one queue that a process has put off. It covers items that became fetchable at least [`PATIENCE`] before: the
@@ -50,7 +50,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(25);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PutOff {
     due_at: Option<Instant>,
-    /// When an item was last stored whose notification was put off.
+    /// The time at which an item was last stored whose notification was put off.
     last_at: Option<Instant>,
 }
 
@@ -64,7 +64,7 @@ impl PutOff {
         self.due_at.get_or_insert(now + Self::AFTER);
     }
 
-    /// When the notification is due.
+    /// The time at which the notification is due.
     pub(crate) fn due_at(self) -> Option<Instant> {
         self.due_at
     }
@@ -79,7 +79,7 @@ impl PutOff {
     }
 }
 
-/// What a process wants to be notified of, or all processes together.
+/// The notifications that a process wants, or all processes together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Wants {
     pub(crate) queues: PerQueue<bool>,
@@ -102,7 +102,7 @@ pub(crate) struct Forward {
 }
 
 impl Forward {
-    /// A notification of an item that processes say they may have, and cannot get, would go round for ever.
+    /// Limits the hops: processes that are registered for an item and cannot get it would forward its notification for ever.
     pub(crate) const MOST_HOPS: Hops = 32;
 
     /// Adds the notifications of queues that have hops here.
@@ -114,10 +114,10 @@ impl Forward {
     }
 }
 
-/// A notification, as far as it concerns this process.
+/// The parts of a notification that concern this process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Notification {
-    /// Another process registers what it wants.
+    /// Another process registers the notifications that it wants.
     Registered { listener: String, wants: Wants, lasts: Duration },
     /// Another process committed.
     Committed { polls: PerQueue<bool>, hops: Hops, ended: Ended },
@@ -132,7 +132,7 @@ pub(crate) enum Ended {
 }
 
 impl Notification {
-    /// Reads the payload of a notification. `None`: it comes from this process, or is none of ours.
+    /// Reads the payload of a notification. `None`: this process sent it, or it is no notification of a store.
     ///
     /// | payload | from |
     /// |---|---|
@@ -164,7 +164,7 @@ impl Notification {
     }
 }
 
-/// Stands for more ended instances than a notification can name.
+/// The payload in place of more ended instances than a notification can name.
 const TOO_MANY: &str = "";
 
 /// The ended instances that a notification names, whose size is bounded.
@@ -187,18 +187,18 @@ impl Listeners {
         self.0.remove(listener);
     }
 
-    /// What the registered processes want together. Registrations that are over are dropped.
+    /// The notifications that the registered processes want together. Drops expired registrations.
     pub(crate) fn wants(&mut self, now: Instant) -> Wants {
         self.0.retain(|_, (_, until)| *until > now);
         self.0.values().fold(Wants::default(), |all, (wants, _)| all.or(*wants))
     }
 }
 
-/// What this process has registered.
+/// The registration of this process.
 #[derive(Debug, Clone)]
 pub(crate) struct Registration {
     pub(crate) wants: Wants,
-    /// What the process may have, and perhaps more.
+    /// The eligibility of the process at the registration or since.
     pub(crate) eligibility: Eligibility,
     pub(crate) at: Instant,
 }
@@ -208,7 +208,7 @@ impl Registration {
         Self { wants: Wants::default(), eligibility: Eligibility::default(), at: now }
     }
 
-    /// What the process wants now, and the time until that may change without an event.
+    /// The notifications that the process wants now, and the time until that may change without an event.
     pub(crate) fn wants_next(
         &self,
         queues: PerQueue<Idleness>,
@@ -236,14 +236,14 @@ impl Registration {
         (wants, changes_in.max(Duration::from_millis(1)))
     }
 
-    /// The queues of which the process wants or may have more than it was registered for before.
+    /// The queues for which the process wants notifications, or is eligible for items, that `before` did not cover.
     pub(crate) fn extends(&self, before: &Self) -> PerQueue<bool> {
         let added = self.wants.queues.without(before.wants.queues);
         added.or(self.wants.queues.and(self.eligibility.extends(&before.eligibility)))
     }
 
-    /// The registration to make, if another one than the present one is needed. `parked`: what the parked fetches may have.
-    /// Fetches come and go, so the eligibility only grows until the registration is repeated.
+    /// The next registration, if the present one does not suffice. `parked`: the eligibility of the parked fetches. Fetches come
+    /// and go, so the eligibility only grows until the registration is repeated.
     pub(crate) fn next(
         &self,
         wants: Wants,

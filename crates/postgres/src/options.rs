@@ -10,17 +10,17 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What opening a store may do to its schema.
+/// The changes that opening a store may make to its schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MigrationPolicy {
-    /// Creates the schema if it is missing and applies what is due, for a role that may create tables.
+    /// Creates the schema if it is missing and applies due migrations, for a role that may create tables.
     #[default]
     ApplyAll,
     /// Changes nothing and refuses a schema that is not up to date, for a role that may only read and write rows.
     VerifyOnly,
 }
 
-/// How to reach the server.
+/// The address of the server, and the settings of connections.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum ConnectionConfig {
@@ -36,7 +36,7 @@ impl fmt::Debug for ConnectionConfig {
     }
 }
 
-/// A URL without secrets; of `key=value` pairs no more than that they are some.
+/// A URL without secrets. Of `key=value` pairs, the text shows their form only.
 pub(crate) fn shown_pairs(url: &str) -> String {
     match url.contains("://") {
         true => shown(url),
@@ -44,60 +44,60 @@ pub(crate) fn shown_pairs(url: &str) -> String {
     }
 }
 
-/// Where a store is and how it is used. The defaults suit most.
+/// The location and the settings of a store. The defaults suit most programs.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ProviderConfig {
-    /// How to reach the server.
+    /// The address of the server, and the settings of connections.
     pub connection: ConnectionConfig,
     /// The schema; `public` if not given.
     pub schema_name: Option<String>,
-    /// What opening may do to the schema.
+    /// The changes that opening may make to the schema.
     pub migration_policy: MigrationPolicy,
-    /// Most connections at a time, beside the one that listens. If not given: `OUTLAST_PG_POOL_MAX`, `DUROXIDE_PG_POOL_MAX`,
-    /// or 10.
+    /// Most connections at a time, beside the one that listens. If not given: `OUTLAST_PG_POOL_MAX`, `DUROXIDE_PG_POOL_MAX`, or
+    /// 10.
     pub pool_size: Option<usize>,
-    /// How many transactions of this process may be on their way at a time. More do not make it faster: concurrent calls
-    /// share transactions.
+    /// The number of transactions that this process sends at a time. More do not make it faster: concurrent calls share
+    /// transactions.
     pub lanes: usize,
     /// The name under which connections show in `pg_stat_activity`.
     pub application_name: String,
-    /// The server gives up statements that take longer. `None` leaves it to the server.
+    /// The server cancels statements that take longer. `None` keeps the server's setting.
     pub statement_timeout: Option<Duration>,
     /// Whether each connection prepares the statements of its transactions once. A PgBouncer that pools transactions needs
     /// version 1.21 and `max_prepared_statements` for that.
     pub prepare: bool,
-    /// How long to wait for a connection of the pool, and for the server to accept one.
+    /// The longest wait for a connection of the pool, and for the server to accept one.
     pub acquire_timeout: Duration,
-    /// How long a transaction or a read may take before its connection is given up: a network that swallows packets looks like
-    /// a server that thinks.
+    /// The longest wait for a transaction or a read before its connection is closed: a network that swallows packets and a slow
+    /// server look the same.
     pub deadline: Duration,
-    /// The same for migrations, and for transactions that delete instances or prune executions.
+    /// The deadline for migrations, and for transactions that delete instances or prune executions.
     pub long_deadline: Duration,
     /// Whether transactions set `lock_timeout`, `idle_in_transaction_session_timeout` and, where none is given,
-    /// `statement_timeout` below the deadline, so that the server gives up what a lost client has left.
+    /// `statement_timeout` below the deadline, so that the server undoes the transactions of a lost client.
     pub session_limits: bool,
-    /// Where each new connection takes its password from; that of the URL if not given.
+    /// The source of the password of each new connection; without one, the password of the URL.
     pub password: Option<PasswordSource>,
     /// Whether a separate connection receives notifications of commits of other processes. Behind a PgBouncer that pools
     /// transactions it receives none, and waiting fetches poll.
     pub listen: bool,
-    /// How often waiting fetches poll while notifications cannot be received.
+    /// The interval at which waiting fetches poll while notifications cannot be received.
     pub poll_interval: Duration,
-    /// How often waiting fetches poll while notifications can be received, in case one is lost.
+    /// The interval at which waiting fetches poll while notifications can be received, in case one is lost.
     pub idle_poll_interval: Duration,
-    /// How many messages of an instance one fetch of a turn takes. The rest comes with the next turns.
+    /// The number of messages of an instance that one fetch of a turn takes. The rest comes with the next turns.
     pub message_bound: MessageBound,
-    /// How long a control message for an instance that never starts is kept.
+    /// The time for which a control message for an instance that never starts is kept.
     pub orphan_life: Duration,
-    /// Sends a single commit through the function for many, so that tests can compare both.
+    /// Sends a lone commit through the function for batches, so that tests can compare both functions.
     #[doc(hidden)]
     pub batches_only: bool,
     /// Panics that tests cause inside of the store.
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub faults: Option<crate::steps::Faults>,
-    /// Where the store takes its lock tokens from.
+    /// The source of the store's lock tokens.
     pub entropy: Arc<dyn Entropy>,
 }
 
@@ -160,19 +160,19 @@ impl ProviderConfig {
         self
     }
 
-    /// Giving up statements that take longer.
+    /// With this limit for each statement, after which the server cancels it.
     pub fn statement_timeout(mut self, timeout: Duration) -> Self {
         self.statement_timeout = Some(timeout);
         self
     }
 
-    /// Giving up transactions and reads that the server has not answered by then.
+    /// With this deadline for the answer of the server to a transaction or a read.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// The same for migrations, deletions and pruning.
+    /// With this deadline for migrations, deletions and pruning.
     pub fn long_deadline(mut self, deadline: Duration) -> Self {
         self.long_deadline = deadline;
         self
@@ -184,8 +184,8 @@ impl ProviderConfig {
         self
     }
 
-    /// Asking this callback for the password of each new connection: for tokens of a cloud that expire. A failure of the
-    /// callback is a retryable error; the password is never logged.
+    /// With this callback, which is asked for the password of each new connection: for tokens of a cloud that expire. A failure
+    /// of the callback is a retryable error; the password is never logged.
     pub fn password_with<F, P>(mut self, callback: F) -> Self
     where
         F: Fn() -> P + Send + Sync + 'static,

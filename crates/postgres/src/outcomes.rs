@@ -45,7 +45,7 @@ impl Outcomes {
         self.wake.notify_one();
     }
 
-    /// How many more questions may wait.
+    /// The number of further questions that may wait.
     #[cfg(feature = "test-hooks")]
     pub(crate) fn free(&self) -> usize {
         self.room.available_permits()
@@ -91,7 +91,7 @@ async fn answer(shared: &Shared, questions: Vec<Question>) {
     }
 }
 
-/// Outcomes of instances. Instances of which nothing is stored are missing.
+/// Outcomes of instances. The result lacks instances of which no row is stored.
 async fn of_instances(db: &Db, instances: &[&str]) -> Result<HashMap<String, InstanceOutcome>> {
     let instances: Vec<String> = instances.iter().map(|instance| owned(instance)).collect();
     read(&db.all_prepared(&db.statements.outcomes, &[(&instances, Type::TEXT_ARRAY)]).await?)

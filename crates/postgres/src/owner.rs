@@ -1,4 +1,4 @@
-//! Owners of leases: how other processes find out that this one is dead, and how this one finds dead ones.
+//! Owners of leases: other processes detect that this process is dead, and this process detects dead ones.
 //!
 //! An owner is one store object that fetches. Its name is the first half of the secrets of its leases, and its number in `owners`.
 //! The connection of the listener holds the advisory lock of that number, which the server releases with the connection. Each owner
@@ -11,7 +11,7 @@
 //! | is lost for longer | have no owner, and end by time | may be ended by others: renewals and commits are refused |
 //! | goes through a pool of transactions | have no owner, and end by time | as if it was lost |
 //!
-//! A wrong answer costs work, not correctness: an ended lease is an expired lease, whose token every commit refuses.
+//! A false detection costs repeated work, not correctness: an ended lease is an expired lease, whose token every commit refuses.
 
 use crate::PostgresError;
 use crate::db::{Param, cell};
@@ -32,14 +32,15 @@ use tokio_postgres::types::Type;
 
 /// The time between two looks for dead owners.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// In this many looks in a row the lock of a dead owner is free. A process that lost its connection has the time between the first
-/// and the last to take its lock again.
+/// The number of consecutive looks in which the lock of a dead owner is free. A process that lost its connection has the time
+/// between the first and the last of them to take its lock again.
 const LOOKS: u32 = 3;
 
-/// A look is at this many owners, so that its cost does not grow with the number of processes, and at more while some are dead.
+/// The number of owners that one look covers, so that its cost does not grow with the number of processes; more while some are
+/// dead.
 const NEIGHBOURS: i64 = 4;
 
-/// How long the first fetches of a store wait for the lock of their owner.
+/// The longest wait of the first fetches of a store for the lock of their owner.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The source of the secrets of leases. They name the owner while it holds its lock.
@@ -129,7 +130,7 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// Takes the lock of this owner and looks for dead owners, if it is time. Returns the time until the next look.
+    /// Takes the lock of this owner and searches for dead owners, if a look is due. Returns the time until the next look.
     pub(crate) async fn attend(
         &mut self,
         shared: &Shared,
@@ -147,9 +148,9 @@ impl Looks {
         match self.look(shared, client).await {
             Ok(()) => {}
             Err(error) if client.is_closed() || error.is_away() => return Err(error),
-            // Another transaction was in the way: the next look comes soon.
+            // A conflict with another transaction: the next look comes soon.
             Err(error) if error.is_retryable() => {}
-            // The role may not use the table or the functions. Notifications still arrive.
+            // The role lacks a right on the table or the functions. Notifications still arrive.
             Err(_) => self.stop(shared),
         }
         shared.secrets.settle();
@@ -165,7 +166,7 @@ impl Looks {
             self.held_by = cell(row, "server_process")?;
             shared.secrets.hold(self.held_by.is_some());
         }
-        // Many that died together are found in a few looks.
+        // With many suspects a look covers more owners, so that processes that died together are found in a few looks.
         let most = NEIGHBOURS * (1 + i64::try_from(self.suspects.len()).unwrap_or(0));
         let neighbours: [Param<'_>; 2] = [(&own, Type::INT8), (&most, Type::INT8)];
         let looked = asked(db, client.query_typed(&db.statements.free_owners, &neighbours)).await?;

@@ -2,7 +2,7 @@
 //!
 //! A *poll* is the call in a transaction that leases turns or activities for fetches. A fetch is *parked* while no running poll
 //! has it, *new* until a poll has found nothing for it, *tried* from then on. [`Parked`] is a value: it reads no clock, takes no
-//! lock and sends nothing. Events come in as calls, with the time where it matters; what follows from them is returned.
+//! lock and sends nothing. Calls pass the events, with the time where it matters, and return the effects.
 //!
 //! | state of the queue | stored as | next state |
 //! |---|---|---|
@@ -24,7 +24,7 @@
 //! | `on_poll_lost`: the transaction failed | parked as they were | due |
 //!
 //! **Invariant:** while a turn or activity is fetchable for a parked fetch, a poll is due, scheduled or running, or a
-//! notification is on its way or put off. `parked/model.rs` explores this for several processes.
+//! notification is in flight or put off. `parked/model.rs` explores this for several processes.
 
 #[cfg(test)]
 mod model;
@@ -38,7 +38,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Why a queue is polled.
+/// The reason for a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// A change that no poll of this process has seen may have made something fetchable.
@@ -53,7 +53,7 @@ pub(crate) enum Reason {
     Retry,
     /// A lease, a delay or a timer ends at that time.
     Due,
-    /// Nothing is known to become fetchable: the store is polled now and then.
+    /// No item is known to become fetchable: the queue is polled periodically.
     Periodic,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Parked<A, C> {
     notified: Option<Hops>,
     /// Whether the last poll that served too few fetches found no activity with a session.
     no_sessions: bool,
-    /// When a fetch was served last.
+    /// The time at which a fetch was served last.
     served_at: Option<Instant>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Poll<A, C> {
     pub(crate) changes: u64,
 }
 
-/// What a poll did for one group of fetches.
+/// The results of a poll for one group of fetches.
 #[derive(Debug)]
 pub(crate) struct GroupDone<A, C> {
     pub(crate) unserved: Vec<Fetch<A, C>>,
@@ -101,16 +101,16 @@ pub(crate) struct GroupDone<A, C> {
     pub(crate) no_sessions: Option<bool>,
 }
 
-/// What follows from a finished poll.
+/// The effects of a finished poll.
 #[derive(Debug)]
 pub(crate) struct PollEffects<A, C> {
-    /// The notification that is to be forwarded to another process.
+    /// The notification to forward to another process.
     pub(crate) forward: Option<Hops>,
-    /// Fetches that do not wait: their callers are told that there is nothing.
+    /// Fetches that do not wait: their callers get an empty reply.
     pub(crate) empty: Vec<Fetch<A, C>>,
 }
 
-/// What the listener reads of a queue.
+/// The facts about a queue that the listener reads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Idleness {
     pub(crate) has_fetches: bool,
@@ -291,7 +291,7 @@ impl<A: Ask, C: Caller> Parked<A, C> {
         }
     }
 
-    /// The server cannot be reached: takes the new fetches, whose callers are told, and polls again for the others.
+    /// The server cannot be reached: removes the new fetches, whose callers get an error, and polls again for the others.
     pub(crate) fn on_server_away(&mut self) -> Vec<Fetch<A, C>> {
         let (new, tried) = std::mem::take(&mut self.fetches).into_iter().partition(|fetch| fetch.is_new);
         self.fetches = tried;
@@ -352,7 +352,7 @@ impl<A, C> Parked<A, C> {
         self.fetches.iter().filter(|fetch| fetch.is_new).count()
     }
 
-    /// Whether a poll is due, for whichever fetch is parked then.
+    /// Whether a poll is due for the fetches that are parked when it starts.
     pub(crate) fn is_poll_due(&self) -> bool {
         self.poll_due
     }

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 type Asked = Pin<Box<dyn Future<Output = std::result::Result<String, Box<dyn Error + Send + Sync>>> + Send>>;
 
-/// Where a store takes its password from, each time it opens a connection. Neither the password nor the callback is shown.
+/// The source of a store's password, which the store asks before it opens a connection. Neither the password nor the callback is
+/// shown.
 #[derive(Clone)]
 pub struct PasswordSource(Arc<dyn Fn() -> Asked + Send + Sync>);
 

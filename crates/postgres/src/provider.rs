@@ -36,8 +36,8 @@ use tokio_postgres::types::Type;
 /// A store in a schema of a PostgreSQL database, which any number of processes share.
 ///
 /// It is opened inside of a tokio runtime, where its tasks run until it is dropped. All methods are cancellation safe: a call
-/// whose future is dropped is either stored completely or not at all, and a dropped fetch gives back what it was about to get,
-/// without counting the delivery.
+/// whose future is dropped is either stored completely or not at all, and a dropped fetch gives back its leases without counting
+/// their deliveries.
 pub struct PostgresProvider {
     pub(crate) shared: Arc<Shared>,
 }
@@ -113,7 +113,7 @@ impl PostgresProvider {
         self.shared.db.counters.read()
     }
 
-    /// How much room is free for arrivals, for holders of leases and for questions about outcomes, for tests.
+    /// The free room for arrivals, for holders of leases and for questions about outcomes, for tests.
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub fn free_room(&self) -> [usize; 3] {

@@ -1,4 +1,4 @@
-//! Reads of tables that are not those of a store, for tools that bring the rows of other programs over.
+//! Reads of the tables of other programs, for tools that migrate their rows to a store.
 
 use crate::db::{Db, Param, Result, cell};
 use crate::deadline::within;

@@ -47,7 +47,7 @@ impl<T> Reply<T> {
         Self { operation, sender, room: None }
     }
 
-    /// Sends the result. A caller that has gone away does not get it.
+    /// Sends the result. A dropped caller does not get it.
     pub(crate) fn send(self, result: Result<T, &PostgresError>) {
         let _ = self.sender.send(result.map_err(|error| error.classified(self.operation)));
     }
@@ -57,7 +57,7 @@ impl<T> Reply<T> {
     }
 }
 
-/// What the scheduler needs to know of a batch whose callers have their replies.
+/// The facts about an answered batch that the scheduler needs.
 pub(crate) struct Replied {
     /// Whether messages wait for an instance whose turn was committed.
     pub(crate) has_more_messages: bool,
@@ -70,14 +70,14 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
     let unexpected = PostgresError::Damaged { details: "unexpected batch member in reply".to_string() };
     let mut visible_in_ms = batch.visible_in_ms(answered_at(done).unwrap_or(0));
     if answered_at(done).is_none() {
-        // Only delays of abandoned leases are relative: without a time of the store the others mean nothing.
+        // Without the time of the store, only the relative delays of abandoned leases are known.
         visible_in_ms = visible_in_ms.filter(|_| !batch.abandons.is_empty());
     }
     let answers = by_member(&done.commits, batch.commits.len(), functions::commit::MEMBER, |row| {
         let answer = cell::<i32>(row, functions::commit::ANSWER).ok()?;
         Some((answer, unsigned(row, functions::commit::AT).ok()?, custom_status(row)))
     });
-    // If they cannot be read, the watchers of these instances read them again.
+    // If the outcomes cannot be read, the watchers of these instances read them again.
     let outcomes = outcomes::read(&done.outcomes).unwrap_or_default();
     for (commit, answer) in batch.commits.into_iter().zip(answers) {
         match answer {
@@ -179,7 +179,7 @@ fn custom_status(row: &Row) -> Option<CustomStatus> {
     Some((text_option(row, CUSTOM_STATUS).ok()?, u64::try_from(version).ok()?))
 }
 
-/// Tells watches of a committed turn.
+/// Resolves the watches of a committed turn.
 fn tell_watches(
     shared: &Shared,
     commit: &Commit,

@@ -1,4 +1,4 @@
-//! Requests: what callers ask the lanes for.
+//! Requests of callers to the lanes.
 
 use crate::PostgresError;
 use crate::reply::Reply;
@@ -26,7 +26,7 @@ pub(crate) enum Lease {
 }
 
 impl Lease {
-    /// The lease of a turn; refused for a text that is no token of ours.
+    /// The lease of a turn; refused for a text that is no token of this store.
     pub(crate) fn of_turn(operation: &str, text: &str) -> Answer<Self> {
         let parsed = || {
             let (secret, key) = token::parse(text)?;
@@ -35,7 +35,7 @@ impl Lease {
         parsed().ok_or_else(|| refused_token(operation, text))
     }
 
-    /// The lease of an activity; refused for a text that is no token of ours.
+    /// The lease of an activity; refused for a text that is no token of this store.
     pub(crate) fn of_activity(operation: &str, text: &str) -> Answer<Self> {
         let parsed = || {
             let (secret, id) = token::parse(text)?;
@@ -150,7 +150,7 @@ pub(crate) struct Commit {
 }
 
 impl Commit {
-    /// A turn under its lease; refused for a text that is no token of ours.
+    /// A turn under its lease; refused for a text that is no token of this store.
     pub(crate) fn of_turn(reply: Reply<Committed>, token: &str, turn: TurnCommit) -> Answer<Self> {
         let fence = Fence::Lease(Lease::of_turn(reply.operation, token)?);
         let plan = Some(CommitPlan::of(turn)?);
@@ -171,8 +171,8 @@ impl Commit {
         Ok(Self { fence, completion, plan, ahead, reply, attempts: Attempts::default() })
     }
 
-    /// Several activities of one instance with the turn of their outcomes. `None`: a token is no token of ours, or is given twice, so
-    /// that a lease is lost.
+    /// Several activities of one instance with the turn of their outcomes. `None`: a text is no token of this store, or a token
+    /// is given twice, so that a lease is lost.
     pub(crate) fn of_outcomes(
         reply: Reply<Committed>,
         outcomes: &[LeasedOutcome],

@@ -19,9 +19,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
-/// How often a request is sent again at most.
+/// The largest number of attempts at a request.
 const MOST_ATTEMPTS: u32 = 10;
-/// For how many deadlines a request is sent again at most. After that its lease is over.
+/// The time for which a request is sent again, in deadlines. After that its lease is over.
 const MOST_DEADLINES: u32 = 3;
 
 impl Attempts {

@@ -42,7 +42,7 @@ async fn prune(db: &Db, statement: &str, before: u64, limit: usize) -> Result<u6
     by_keys(db, statement, &wanted).await?.first().map_or(Ok(0), |row| unsigned(row, ONLY))
 }
 
-/// The rows of a statement that may not read a table for a few of its rows, whatever the server knows about the table.
+/// The rows of a statement that uses index lookups only: without statistics the planner would read a whole table for a few rows.
 async fn by_keys(db: &Db, statement: &str, wanted: &[Param<'_>]) -> Result<Vec<Row>> {
     let mut connection = db.connection().await?;
     let closer = connection.closer();

@@ -6,9 +6,9 @@
 //! | [`LargeRequests`] | requests of either kind with 1 MiB or more (`scheduler/large.rs`) |
 //! | [`LanesInUse`] | how many lanes have sent a transaction, and how much is in them |
 //! | [`Parked`], for each queue | the fetches that wait, and when the queue is polled (`parked.rs`) |
-//! | [`Wants`], [`Forward`], [`PutOff`] | what other processes are notified of, and when (`notify.rs`) |
+//! | [`Wants`], [`Forward`], [`PutOff`] | the notifications for other processes, and their times (`notify.rs`) |
 //!
-//! | a lane asks for work, and | it gets |
+//! | a lane asks for a transaction, and | it gets |
 //! |---|---|
 //! | a large request is due | a transaction with this request only |
 //! | the transactions in the lanes are light, or [`FULL`] requests wait, or [`PATIENCE`] is over | the transaction that [`Waiting::choose`] and the polls that are due make up |
@@ -61,7 +61,7 @@ const FULL: usize = 64;
 /// How long a transaction waits for more requests while heavy transactions are in the lanes.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// How often polls ask the server when the next item becomes fetchable. Polls in between are repeated that soon.
+/// The interval at which polls ask the server for the time of the next due item. Polls in between are repeated that soon.
 const ASK_NEXT_DUE_EVERY: Duration = Duration::from_millis(50);
 
 /// The part of the configuration that scheduling depends on.
@@ -84,9 +84,9 @@ pub(crate) struct Scheduler {
     lanes: LanesInUse,
     parked: PerQueue<ParkedTurns, ParkedActivities>,
     asked_next_due_at: Option<Instant>,
-    /// Parked fetches are not polled for until then: the server cannot be reached.
+    /// The time until which parked fetches are not polled for, because the server cannot be reached.
     paused_until: Option<Instant>,
-    /// What other processes want to be notified of; `None`: unknown, since the listener is not connected.
+    /// The notifications that other processes want; `None`: unknown, since the listener is not connected.
     others: Option<Wants>,
     forward: Forward,
     put_off: PerQueue<PutOff>,
@@ -102,7 +102,7 @@ pub(crate) struct Wake {
     pub(crate) listener: bool,
 }
 
-/// What a lane does next.
+/// The next step of a lane.
 pub(crate) enum Next {
     Send(Box<Transaction>),
     /// Asks again at this time, or when it is woken.
@@ -180,7 +180,7 @@ struct LanesInUse {
 }
 
 impl LanesInUse {
-    /// Whether another transaction is sent now if `waiting` requests would go into it. A transaction has a price of its own: beside
+    /// Whether another transaction is sent now if `waiting` requests would go into it. Each transaction has a fixed cost: beside
     /// heavy transactions the next one is sent when it is full, or after [`PATIENCE`].
     fn allow_another(&self, waiting: usize, now: Instant) -> bool {
         self.load <= LIGHT * self.count
@@ -214,7 +214,7 @@ impl Scheduler {
         std::mem::take(&mut self.wake)
     }
 
-    /// What a lane does next.
+    /// Returns the next step of a lane.
     pub(crate) fn next(&mut self, now: Instant, entropy: &dyn Entropy) -> Next {
         // Small requests come between two large ones, also if there is a single lane.
         let is_small_next = self.was_large && self.load() > 0;
@@ -253,7 +253,8 @@ impl Scheduler {
         Next::Send(Box::new(transaction))
     }
 
-    /// What the lane for arrivals does next. It sends arrivals only while all other lanes are in use, and leaves the rest to them.
+    /// Returns the next step of the lane for arrivals. It sends arrivals only while all other lanes are in use, and leaves the
+    /// rest to them.
     pub(crate) fn next_of_arrivals(&mut self, now: Instant, entropy: &dyn Entropy) -> Next {
         if self.is_closed {
             return Next::End;
@@ -293,7 +294,7 @@ impl Scheduler {
         Some(Transaction { batch, frees, notifies, load: 1, large: Some(sent), ..Transaction::default() })
     }
 
-    /// Puts the next transaction together: requests, hand-offs of what they bring, and the polls that are due.
+    /// Puts the next transaction together: requests, hand-offs of the items that they store, and the polls that are due.
     fn next_transaction(&mut self, now: Instant, entropy: &dyn Entropy) -> Option<Transaction> {
         let load = self.load();
         let batch = self.waiting.choose(Lane::All);
@@ -378,8 +379,8 @@ impl Scheduler {
         Some(Transaction { batch, hand_offs, frees, notifies, puts_off, ..Transaction::default() })
     }
 
-    /// The queues of which no other process is notified yet, because this process takes items of them itself. Items that it gives back
-    /// are for others.
+    /// The queues of which no other process is notified yet, because this process takes items of them itself. Other processes are
+    /// notified of items that it gives back.
     fn puts_off(&self, batch: &Batch, frees: PerQueue<bool>, now: Instant) -> PerQueue<bool> {
         let Some(others) = self.others else { return PerQueue::default() };
         let takes = PerQueue {
@@ -389,7 +390,7 @@ impl Scheduler {
         others.queues.and(frees).and(takes).without(batch.gives_back())
     }
 
-    /// What other processes are notified of by a transaction that frees items of these queues.
+    /// The notifications that other processes want of a transaction that frees items of these queues.
     pub(crate) fn notifies(&self, frees: PerQueue<bool>) -> Wants {
         let others = self.others.unwrap_or(Wants::EVERYTHING);
         Wants { queues: others.queues.and(frees), ..others }
@@ -422,7 +423,7 @@ impl Scheduler {
         self.wake = Wake { lane: true, arrivals_lane: true, listener: true };
     }
 
-    /// Which turns and activities the parked fetches may have.
+    /// The eligibility of the parked fetches.
     pub(crate) fn eligibility(&self) -> Eligibility {
         Eligibility::of(self.parked.turns.asks(), self.parked.activities.asks())
     }

@@ -1,4 +1,4 @@
-//! Whether the schema is ours and up to date.
+//! Migrates the schema of a store, and refuses schemas of other programs and of newer releases.
 
 use crate::db::{Db, ONLY, Result, cell};
 use crate::deadline::within;
@@ -70,14 +70,14 @@ async fn state_on(db: &Db, client: &Client) -> Result<SchemaState> {
     Ok(SchemaState::of(MIGRATIONS.as_slice(), due(db, client).await?))
 }
 
-/// All that is due in one transaction, under a lock that only migrations of this schema take. A lock of the transaction goes
-/// with it, whatever happens to this process.
+/// Applies the due migrations in one transaction, under a lock that only migrations of this schema take. The server releases the
+/// lock with the transaction, also if this process dies.
 async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
     let limits = &db.begin_statements(client).await?.long;
     let transaction = client.transaction().await?;
     transaction.batch_execute(limits).await?;
     transaction.batch_execute(&db.statements.lock_migrations).await?;
-    // Asked first: creating what exists needs the right to create.
+    // The store checks first: a statement that creates an existing schema needs the right to create.
     let schema = db.schema.as_str();
     let exists = transaction.query_typed_one(&db.statements.schema_exists, &[(&schema, Type::TEXT)]).await?;
     if !cell::<bool>(&exists, ONLY)? {
@@ -98,7 +98,7 @@ async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
     Ok(transaction.commit().await?)
 }
 
-/// The migrations that are due in a schema that is ours or empty.
+/// The migrations that are due in an empty schema or a store. Any other schema is refused.
 async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration]> {
     let schema = db.schema.as_str();
     let ledger = client.query_typed(&db.statements.ledger_exists, &[(&schema, Type::TEXT)]).await?;
@@ -113,7 +113,10 @@ async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration
             None => Ok(MIGRATIONS.as_slice()),
             Some(row) => Err(PostgresError::Foreign {
                 schema: schema.to_string(),
-                found: format!("it has a table '{}' and no ledger of ours", cell::<String>(row, ONLY)?),
+                found: format!(
+                    "it has a table '{}' and no migration table of Outlast",
+                    cell::<String>(row, ONLY)?
+                ),
             }),
         };
     }
@@ -129,7 +132,7 @@ async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration
     Ok(due)
 }
 
-/// The reason why a schema with due migrations is refused if it must not be changed.
+/// The reason for which a schema with due migrations is refused if it must not be changed.
 fn unapplied(due: &[Migration]) -> MigrationRefusal {
     let known = MIGRATIONS.last().map_or(0, |newest| newest.version);
     match due.first() {
@@ -148,7 +151,7 @@ fn refused(db: &Db, refusal: MigrationRefusal) -> PostgresError {
     PostgresError::Schema { schema: db.schema.as_str().to_string(), refusal }
 }
 
-/// Removes the store with everything in it. The schema goes too, unless it is the one that others use as well.
+/// Removes the store with all its rows. The schema goes too, unless it is `public`, which other programs use as well.
 pub(crate) async fn cleanup(db: &Db) -> Result<()> {
     let client = db.connection().await?;
     let drop = match db.schema.as_str() == crate::names::DEFAULT {

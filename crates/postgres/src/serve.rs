@@ -69,7 +69,7 @@ pub(crate) fn finish(shared: &Arc<Shared>, transaction: Transaction, done: &Done
     unserved.activities.into_iter().for_each(reply_nothing);
 }
 
-/// Tells the caller of a fetch that there is nothing to lease.
+/// Sends an empty reply to the caller of a fetch.
 fn reply_nothing<A, L: Leases>(fetch: Fetch<A, LeaseSender<L>>) {
     drop(fetch.caller.send(Ok(None)));
 }
@@ -253,7 +253,7 @@ fn hand_offs_done<A: Ask, L: Leases>(
     fetches.into_iter().zip(leased).map(done).collect()
 }
 
-/// The rows of commits that tell of activities that were handed off.
+/// The rows of commits that hold handed-off activities.
 fn handed_off_activity_rows(done: &Done) -> HandOffRows<'_> {
     use functions::commit::{ACTIVITY_ID, AT, NAME, SECRET, VERSION};
     let orchestration = Some((NAME, VERSION));
@@ -261,7 +261,7 @@ fn handed_off_activity_rows(done: &Done) -> HandOffRows<'_> {
     HandOffRows { rows: &done.commits, columns }
 }
 
-/// The rows of messages and starts that tell of turns that were handed off.
+/// The rows of messages and starts that hold handed-off turns.
 fn handed_off_turn_rows(done: &Done) -> [HandOffRows<'_>; 2] {
     use functions::{enqueue_messages, start};
     let columns = |now, id, secret| HandOffColumns { now, id, secret, orchestration: None };
@@ -273,14 +273,14 @@ fn handed_off_turn_rows(done: &Done) -> [HandOffRows<'_>; 2] {
     ]
 }
 
-/// Rows of an answer that tell of hand-offs, and their columns.
+/// Rows of an answer that hold hand-offs, and their columns.
 #[derive(Clone, Copy)]
 struct HandOffRows<'a> {
     rows: &'a [Row],
     columns: HandOffColumns,
 }
 
-/// The columns of a row that tells of a hand-off.
+/// The columns of a row that holds a hand-off.
 #[derive(Clone, Copy)]
 struct HandOffColumns {
     /// The time of the store.

@@ -1,4 +1,4 @@
-//! What the tasks of a store share: the connections, the configuration, and the scheduler behind a lock.
+//! The state that the tasks of a store share: the connections, the configuration, and the scheduler behind a lock.
 
 use crate::aside::SettingAside;
 use crate::db::Db;
@@ -83,7 +83,7 @@ impl Shared {
         self.scheduler.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a task of the store panicked and goes on.
+    /// Notes that a task of the store panicked and continues.
     pub(crate) fn panicked(&self, task: &str, panic: &str) {
         self.db.counters.panics.add(1);
         tracing::error!(target: "duroxide::providers::postgres", task, panic, "the store panicked and goes on");

@@ -17,7 +17,7 @@ pub enum Step {
     Receive,
     /// Callers are about to get their replies.
     Answer,
-    /// Fetches are about to be given their leases.
+    /// Fetches are about to receive their leases.
     Serve,
     /// Questions for outcomes are about to be asked.
     Outcomes,

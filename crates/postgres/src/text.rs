@@ -1,7 +1,7 @@
-//! Texts as the server can store them: it has no NUL character.
+//! Texts in a form that the server can store: it has no NUL character.
 //!
-//! JSON escapes NUL itself; what is stored as it is (keys, values, outputs, tags, names) goes through here. NUL is written as
-//! U+0001 and `0`, and U+0001 itself as U+0001 and `1`, so that nothing else changes and no two texts become one.
+//! JSON escapes NUL itself; texts that are stored directly (keys, values, outputs, tags, names) go through this module. NUL is
+//! written as U+0001 and `0`, and U+0001 itself as U+0001 and `1`, so that nothing else changes and no two texts become one.
 
 use std::borrow::Cow;
 
@@ -23,12 +23,12 @@ pub(crate) fn stored(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// The same, owned.
+/// The stored text, owned.
 pub(crate) fn owned(text: &str) -> String {
     stored(text).into_owned()
 }
 
-/// The same for what may be absent.
+/// The stored form of an optional text.
 pub(crate) fn owned_option(text: Option<&String>) -> Option<String> {
     text.map(|text| owned(text))
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_comes_back_and_none_holds_nul() {
+    fn every_stored_text_is_read_back_and_holds_no_nul() {
         for text in ["", "plain", "a\0b", "\u{1}", "\u{1}0", "\0\u{1}\0", "naïve 🦀\0"] {
             let kept = owned(text);
             assert!(!kept.contains('\0'));

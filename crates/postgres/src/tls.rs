@@ -10,11 +10,11 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 use std::sync::Arc;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How a connection is protected, from the weakest to the strictest.
+/// The protection of a connection, from the weakest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mode {
     Disable,
-    /// Encrypted if the server says that it can. Anyone between client and server can say that it cannot.
+    /// Encrypted if the server offers it. An attacker between client and server can remove the offer.
     Prefer,
     /// Encrypted; the certificate is not verified.
     Require,
@@ -75,7 +75,7 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, PostgresError> {
     }
 }
 
-/// Encryption without a check of whom it is with, which is what `prefer` and `require` mean.
+/// Accepts every certificate: `prefer` and `require` encrypt without verifying the server.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

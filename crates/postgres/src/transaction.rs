@@ -23,11 +23,12 @@ pub(crate) struct Transaction {
     pub(crate) hand_offs: PerQueue<TurnHandOffs, ActivityHandOffs>,
     /// The queues in which the batch makes something fetchable, besides the hand-offs.
     pub(crate) frees: PerQueue<bool>,
-    /// What other processes are notified of.
+    /// The notifications that other processes want of this transaction.
     pub(crate) notifies: Wants,
     /// The queues whose notification is put off: this process takes the items itself, or notifies another one later.
     pub(crate) puts_off: PerQueue<bool>,
-    /// Whether polls that find nothing ask for the time at which something becomes fetchable. That costs as much as the poll.
+    /// Whether polls that find nothing ask for the time at which the next item becomes fetchable. The question costs as much as
+    /// the poll.
     pub(crate) asks_next_due: bool,
     /// Given if the batch is a large request.
     pub(crate) large: Option<SentLarge>,

@@ -10,7 +10,7 @@ use outlast_provider_kit::transfer::{ExportRow, exported, is_json_part};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-/// Everything that is kept of an instance.
+/// All rows of an instance.
 pub(crate) async fn export(db: &Db, instance: &str) -> Result<ExportOutcome> {
     let id = owned(instance);
     let rows = db.all(&db.statements.export_instance, &[(&id, Type::TEXT)]).await?;
@@ -34,7 +34,7 @@ fn export_row(row: &Row) -> Result<ExportRow> {
     Ok(export)
 }
 
-/// Stores an instance, unless its id is taken; returns whether it did.
+/// Stores an instance, unless its id is taken; returns whether the instance is stored.
 pub(crate) async fn import(db: &Db, rows: &ImportRows) -> Result<bool> {
     let columns = Columns::of(rows)?;
     match db.one(&db.statements.import, &columns.params()).await? {
@@ -43,7 +43,7 @@ pub(crate) async fn import(db: &Db, rows: &ImportRows) -> Result<bool> {
     }
 }
 
-/// Ids that messages wait for and that no instance has.
+/// Ids without an instance for which messages wait.
 pub(crate) async fn unstarted(db: &Db, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
     let (after, limit) = (owned(after.unwrap_or("")), column(limit as u64));
     let rows = db.all(&db.statements.list_unstarted, &[(&after, Type::TEXT), (&limit, Type::INT8)]).await?;

@@ -1,4 +1,4 @@
-//! Reads connection strings: where the server is, and how well the connection to it is protected.
+//! Reads connection strings: the location of the server, and the protection of the connection to it.
 //!
 //! The driver has a parser of its own. It does not know the modes that check certificates, so this one builds the driver's
 //! configuration value by value instead of handing it a text that two parsers could read differently.
@@ -16,11 +16,11 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{ChannelBinding, LoadBalanceHosts, SslMode, SslNegotiation, TargetSessionAttrs};
 
-/// Where the server is, and how to speak to it.
+/// The location of the server, and the settings of connections to it.
 pub(crate) struct Target {
     pub(crate) config: Config,
     pub(crate) mode: Mode,
-    /// A file with the authorities to trust. Without one, those of the operating system count.
+    /// A file with the trusted authorities. Without one, the authorities of the operating system are trusted.
     pub(crate) root_file: Option<String>,
 }
 
@@ -49,7 +49,7 @@ const PROTECTION: [&str; 4] = ["channel_binding", "sslmode", "sslnegotiation", "
 const MAY_BE_EMPTY: [&str; 9] =
     ["application_name", "dbname", "host", "hostaddr", "options", "password", "port", "sslrootcert", "user"];
 
-/// The parameters of a connection string. Of several values of a name the last one counts.
+/// The parameters of a connection string. Of several values of a name, the last one is used.
 struct Values(BTreeMap<&'static str, Vec<u8>>);
 
 impl Values {
@@ -141,7 +141,7 @@ impl Values {
         if ports.len() > 1 && ports.len() != servers {
             return Err("its parameter port needs one port, or one for each host".to_string());
         }
-        // Without a host the address is what a certificate is for.
+        // Without a host, the certificate must be for the address.
         let names = match hosts.is_empty() {
             true => addresses.iter().map(IpAddr::to_string).collect(),
             false => hosts.into_iter().map(str::to_string).collect::<Vec<_>>(),

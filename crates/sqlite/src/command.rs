@@ -130,7 +130,7 @@ pub(crate) struct Inline {
     writer: Mutex<Writer>,
     /// Wakes the tasks of parked fetches, because the next poll may be due earlier.
     pub(crate) changed: Notify,
-    /// When a task last looked for commits of other processes.
+    /// The time at which a task last checked for commits of other processes.
     looked_at: AtomicU64,
 }
 
@@ -139,9 +139,9 @@ impl Inline {
         Self { writer: Mutex::new(writer), changed: Notify::new(), looked_at: AtomicU64::new(0) }
     }
 
-    /// Looks for commits of other processes, unless a task looked within the last `interval_ms`. A commit that is seen makes the
-    /// next poll of the parked fetches due at once.
-    pub(crate) fn look_for_foreign_commits(&self, now: u64, interval_ms: u64) {
+    /// Checks for commits of other processes, unless a task did so within the last `interval_ms`. If there is one, the next poll
+    /// of the parked fetches is due at once.
+    pub(crate) fn check_for_foreign_commits(&self, now: u64, interval_ms: u64) {
         if self.looked_at.load(Relaxed).abs_diff(now) >= interval_ms {
             self.looked_at.store(now, Relaxed);
             self.writer().has_foreign_commit();

@@ -5,7 +5,7 @@ use outlast_provider_kit::migrations::MigrationRefusal;
 use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
 
-/// Why a store could not be opened, or an operation failed.
+/// The reason for which a store was not opened, or an operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqliteError {
@@ -30,7 +30,7 @@ pub enum SqliteError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What was found in the file.
+        /// The difference from a store.
         found: String,
     },
     /// The schema cannot be brought up to date.

@@ -1,4 +1,5 @@
-//! What `outlast doctor` reads of a store: settings of the file, leases that have ended, and rows that no call reaches.
+//! The facts that `outlast doctor` reads from a store: settings of the file, leases that have ended, and rows that no call
+//! reaches.
 
 use crate::command::CallInfo;
 use crate::db::{Db, Result, column, unsigned};

@@ -87,8 +87,8 @@ impl SqliteProvider {
         }
     }
 
-    /// Without a writer thread, the waiting task itself polls the parked fetches when a poll is due, and looks for commits of other
-    /// processes, as the thread does. `None` after the timeout.
+    /// Without a writer thread, the waiting task itself polls the parked fetches when a poll is due, and checks for commits of
+    /// other processes, as the thread does. `None` after the timeout.
     pub(crate) async fn poll_inline<L: Leases>(
         &self,
         inline: &Inline,
@@ -118,7 +118,7 @@ impl SqliteProvider {
             match tokio::time::timeout(pause, answer_or_change).await {
                 Ok(Some(leases)) => return leases.map(Some),
                 Err(_) if self.options.clock.now_ms() >= give_up_at => return Ok(None),
-                Err(_) => inline.look_for_foreign_commits(self.options.clock.now_ms(), foreign_poll_ms),
+                Err(_) => inline.check_for_foreign_commits(self.options.clock.now_ms(), foreign_poll_ms),
                 Ok(None) => {}
             }
         }

@@ -396,7 +396,7 @@ struct LeasedRowless<'a> {
     has_history: bool,
 }
 
-/// What became of the messages of an instance without a row.
+/// The result for the messages of an instance without a row.
 enum Settled {
     /// The messages make a turn.
     Turn(ResolvedTurn),
@@ -407,7 +407,7 @@ enum Settled {
     },
 }
 
-/// Finds out whether an instance without a row has a history, starts with these messages, or does not exist. Messages that make no
+/// Decides whether an instance without a row has a history, starts with these messages, or does not exist. Messages that make no
 /// turn are dropped or delayed.
 fn settle_rowless(
     tx: &mut Transaction<'_>,

@@ -1,7 +1,7 @@
 //! Holds of instances, and the audit.
 //!
-//! A held instance has a row in `holds`, and none of its messages is ready. Statements that store a message or commit a run-ahead turn
-//! look for the row; fetches do not.
+//! A held instance has a row in `holds`, and none of its messages is ready. Statements that store a message or commit a run-ahead
+//! turn check for the row; fetches do not.
 
 use crate::commit::{make_first_ready, refused};
 use crate::db::{Db, Result, column, stored_text, unsigned};

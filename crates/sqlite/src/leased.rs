@@ -1,4 +1,4 @@
-//! Leases on their way from the writer to the caller of a fetch, and back.
+//! Leases in transit from the writer to the caller of a fetch, and back.
 
 use crate::command::{Call, CallInfo, Handle, PendingCall};
 use crate::db::column;
@@ -153,7 +153,7 @@ impl Leases for Vec<FetchedWork> {
     }
 }
 
-/// Leases on their way to a caller; without a caller, the writer takes them back.
+/// Leases in transit to a caller; without a caller, the writer takes them back.
 pub(crate) type Guarded<L> = outlast_provider_kit::Guarded<L, Handle>;
 
 impl<L: Leases> TakesBack<L> for Handle {

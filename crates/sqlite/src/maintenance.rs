@@ -36,7 +36,7 @@ impl SqliteProvider {
         .await
     }
 
-    /// Asks SQLite to check every page and index. An empty list means that nothing is wrong.
+    /// Asks SQLite to check every page and index. An empty list means that SQLite found no damage.
     pub async fn integrity_check(&self) -> std::result::Result<Vec<String>, SqliteError> {
         let found = self.maintain(|db| {
             let mut statement = db.conn.prepare("PRAGMA integrity_check")?;
@@ -79,8 +79,8 @@ impl SqliteProvider {
         shortened.await.map_err(|error| error.during("return_space"))
     }
 
-    /// Runs maintenance on a connection and a thread of its own, so that other calls go on. A store in memory runs it on its only
-    /// connection.
+    /// Runs maintenance on a connection and a thread of its own, so that other calls continue. A store in memory runs it on its
+    /// only connection.
     async fn maintain<T: Send + 'static>(
         &self,
         body: impl FnOnce(&Db) -> Result<T> + Send + 'static,

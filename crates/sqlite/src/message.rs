@@ -94,7 +94,7 @@ pub(crate) struct EnqueueWithin {
     pub(crate) most_waiting: usize,
 }
 
-/// Stores the message of a call if its bound allows; returns whether it did.
+/// Stores the message of a call if its bound allows; returns whether the message is stored.
 pub(crate) fn enqueue_within(tx: &mut Transaction<'_>, message: &EnqueueWithin) -> Result<bool> {
     let EnqueueWithin { row, most_waiting } = message;
     if !has_room(tx, &row.instance_id, *most_waiting)? {
@@ -111,7 +111,7 @@ pub(crate) struct EnqueueKeyed {
     pub(crate) most_waiting: usize,
 }
 
-/// Stores the message and the key of a call, or returns the reason why it does not.
+/// Stores the message and the key of a call, or returns the reason why they are not stored.
 pub(crate) fn enqueue_once(tx: &mut Transaction<'_>, message: &EnqueueKeyed) -> Result<EnqueueOnce> {
     let EnqueueKeyed { row, key, most_waiting } = message;
     let instance = row.instance_id.as_str();

@@ -1,4 +1,4 @@
-//! Owners: the store objects that hold leases on a file, and how others find out that one of them is dead.
+//! Owners: the store objects that hold leases on a file, and the detection of dead ones by other store objects.
 //!
 //! An owner is one store object that fetches. Its name is the first half of the secrets of its leases. As long as its process lives,
 //! it holds the lock of a file of its own, `orders.db-owners/<name>.lock`. The system releases the lock when the process ends, in
@@ -13,7 +13,7 @@
 //! | closed without leases | removed | no |
 //! | no file, because the file system has no locks | none | no: its leases end by time |
 //!
-//! A wrong answer costs work, not correctness: an ended lease is an expired lease, whose token every commit refuses.
+//! A false detection costs repeated work, not correctness: an ended lease is an expired lease, whose token every commit refuses.
 
 use crate::command::{Call, CallInfo, PendingCall};
 use crate::counters::Counters;
@@ -34,10 +34,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The time between two looks for dead owners.
 const LOOK_EVERY_MS: u64 = 250;
 
-/// How often an owner tries to make its file, if others remove the file or its folder in the same moment.
+/// The number of attempts of an owner to create its file, if other processes remove the file or its folder in the same moment.
 const MOST_TRIES: usize = 16;
 
-/// The owner of this store object, and the dead ones that it found.
+/// The owner of this store object, and the dead owners that it found.
 pub(crate) struct Owners {
     own: Own,
     looked_at: Option<u64>,
@@ -108,7 +108,7 @@ impl Owners {
         }
     }
 
-    /// Looks for dead owners if the last look was some time ago; returns whether there are any.
+    /// Searches for dead owners if a look is due; returns whether it found any.
     pub(crate) fn look(&mut self, now: impl FnOnce() -> u64) -> bool {
         if let Own::Registered(own) = &self.own {
             let now = now();
@@ -141,7 +141,7 @@ impl Owners {
 
 impl OwnFile {
     fn make(database: &Path, entropy: &dyn Entropy) -> io::Result<Self> {
-        // All processes meet in one folder, by whichever path they opened the file.
+        // All processes use one folder, whatever path they opened the file by.
         let database = database.canonicalize()?;
         let folder = folder_of(&database);
         for _ in 0..MOST_TRIES {
@@ -226,7 +226,8 @@ pub(crate) fn end_leases(dead: DeadOwner, counters: &Arc<Counters>) -> Box<dyn C
     Box::new(PendingCall::new(CallInfo::of("end_leases"), dead, apply, on_commit, None).0)
 }
 
-/// Ends the leases of an owner, as time would: deliveries stay counted, and the tokens are refused. Returns how many there were.
+/// Ends the leases of an owner as an expiry does: deliveries stay counted, and the tokens are refused. Returns the number of
+/// leases.
 fn end_leases_of(tx: &mut Transaction<'_>, owner: Owner) -> Result<usize> {
     let mut ended = 0;
     for statement in [sql::END_TURNS_OF, sql::END_ACTIVITIES_OF, sql::END_SESSIONS_OF] {

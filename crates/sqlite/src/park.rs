@@ -42,7 +42,7 @@ pub(crate) const MAX_LOOKUP: usize = 64;
 /// The knowledge that the writer keeps from one fetch to the next.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FetchState {
-    /// No lease of the queue expires before this time, so a fetch before it does not look for expired leases. A time that is
+    /// No lease of the queue expires before this time, so a fetch before it does not search for expired leases. A time that is
     /// too early only costs a statement.
     pub(crate) next_lease_end: PerQueue<u64>,
     pub(crate) large_turns: LargeTurns,
@@ -199,8 +199,8 @@ fn send<A: Ask>(served: Served<A>, handle: &Handle) -> Vec<Command> {
     }
 }
 
-/// When the next item becomes available by itself, according to the tables. Items that became available after `polled_at` count,
-/// because the poll may have missed them.
+/// The time at which the next item becomes available by itself, according to the tables. Items that became available after
+/// `polled_at` count, because the poll may have missed them.
 pub(crate) fn next_available(db: &Db, polled_at: u64) -> Result<u64> {
     let mut next = i64::MAX;
     for statement in [

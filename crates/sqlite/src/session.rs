@@ -33,14 +33,14 @@ pub(crate) struct RenewSessions {
     pub(crate) idle_timeout: Duration,
 }
 
-/// Extends the sessions that were active within the idle timeout; returns how many.
+/// Extends the sessions that were active within the idle timeout; returns their number.
 pub(crate) fn renew(tx: &mut Transaction<'_>, renewed: &RenewSessions) -> Result<usize> {
     let &RenewSessions { ref owners, extend_for, idle_timeout } = renewed;
     let until = column(tx.now.saturating_add(saturating_ms(extend_for)));
     // A window that begins before the epoch covers every time.
     let active_since = tx.now.checked_sub(saturating_ms(idle_timeout)).map_or(-1, column);
     let mut renewed = 0;
-    // A process that goes on with the sessions of an earlier one, under the same name, owns them from now on.
+    // A process that continues with the sessions of an earlier one, under the same name, owns them from now on.
     let own = tx.owner.map(Owner::bytes);
     for owner in owners {
         renewed += tx.db.run(sql::RENEW_SESSIONS, (owner, until, column(tx.now), active_since, own))?;
@@ -48,7 +48,7 @@ pub(crate) fn renew(tx: &mut Transaction<'_>, renewed: &RenewSessions) -> Result
     Ok(renewed)
 }
 
-/// Deletes sessions with an expired lease and without activities; returns how many.
+/// Deletes sessions with an expired lease and without activities; returns their number.
 pub(crate) fn cleanup(tx: &mut Transaction<'_>, (): &()) -> Result<usize> {
     tx.db.run(sql::CLEANUP_SESSIONS, [column(tx.now)])
 }

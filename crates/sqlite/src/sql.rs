@@ -1,6 +1,6 @@
 //! The statements, by verb. Each lives in its own file, where it can be read, explained and indexed.
 //!
-//! A bound LIMIT is written `(?1 + 0)`: SQLite compiles a statement anew whenever a plain bound limit changes hands.
+//! A bound LIMIT is written `(?1 + 0)`: SQLite compiles a statement again whenever a plain bound limit gets another value.
 
 macro_rules! statements {
     ($($name:ident = $file:literal,)+) => {

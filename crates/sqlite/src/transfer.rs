@@ -12,7 +12,7 @@ use outlast_provider_kit::transfer::{ExportRow, ImportActivity, ImportExecution,
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
-/// Everything that is kept of an instance.
+/// All rows of an instance.
 pub(crate) fn export(db: &Db, instance: &str) -> Result<ExportOutcome> {
     let rows = db.all(sql::EXPORT_INSTANCE, [instance], export_row)?;
     exported(instance, rows).map_err(|details| SqliteError::Damaged { details })
@@ -122,7 +122,7 @@ fn import_activity(tx: &mut Transaction<'_>, activity: &ImportActivity) -> Resul
     tx.db.run_exactly(1, "importing an activity", sql::IMPORT_ACTIVITY, columns)
 }
 
-/// A page of ids that messages wait for and that no instance has.
+/// A page of ids without an instance for which messages wait.
 pub(crate) struct UnstartedPage {
     pub(crate) after: Option<String>,
     pub(crate) limit: usize,

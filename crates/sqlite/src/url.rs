@@ -4,7 +4,7 @@ use crate::SqliteError;
 use outlast_provider_kit::url::shown;
 use std::path::PathBuf;
 
-/// The place of a store, and how it may be used.
+/// The place of a store, and the access to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Location {
     /// In the memory of this process, until the provider is dropped.

@@ -28,9 +28,9 @@ pub(super) enum Bug {
     PurgeWithoutIfMatch,
     /// The record is removed before the purge is complete.
     RecordRemovedEarly,
-    /// A worker locks an instance without a look at its record.
+    /// A worker locks an instance without reading its record.
     RecordIgnored,
-    /// A record whose deleter is gone stays.
+    /// A record whose deleter died stays.
     NotGivenUp,
 }
 
@@ -71,7 +71,7 @@ type Read = Option<(Instance, bool)>;
 pub(super) struct State {
     instances: [Option<Instance>; INSTANCES],
     record: Record,
-    /// What the deleter, the purger and the worker read.
+    /// The instances as the deleter, the purger and the worker read them.
     deleter: [Read; INSTANCES],
     purger: [Read; INSTANCES],
     worker: [Read; INSTANCES],

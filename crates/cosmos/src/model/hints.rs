@@ -1,5 +1,5 @@
-//! How ready work is found. A writer stores a message and, in parallel, a hint for the owner of the slot. Owners read hints once,
-//! from a position in the feed; a repair query finds all messages of a slot.
+//! The search for ready work. A writer stores a message and, at the same time, a hint for the owner of the slot. Owners read
+//! hints once, from a position in the feed; a repair query finds all messages of a slot.
 //!
 //! | may happen at any time | as |
 //! |---|---|
@@ -9,10 +9,10 @@
 //! | the owner cannot run an instance (another version of the program) | work for one runtime only |
 //!
 //! A hint may be stored before its message. A new owner therefore queries twice: after it took its position in the feed, and when
-//! every write has ended that was on its way at that time.
+//! every write has ended that was in flight at that time.
 //!
-//! Repair runs once a minute. A property says that work whose hint was stored is known without it; that work whose hint was lost
-//! is served is a matter of repair alone.
+//! Repair runs once a minute. A property requires that work with a stored hint is known without repair; work whose hint was lost
+//! is served by repair alone.
 
 use super::search::{CAN_END, Protocol};
 use stateright::{Model, Property};
@@ -53,7 +53,7 @@ pub(super) struct Hints {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Work {
     is_stored: bool,
-    /// The writer has not yet sent the hint, or the hint is on its way.
+    /// The writer has not yet sent the hint, or the hint is in flight.
     is_hint_due: bool,
     is_hint_lost: bool,
     /// The hint was stored before the message.
@@ -62,7 +62,7 @@ struct Work {
     is_offered: bool,
 }
 
-/// How far a runtime has come in taking the slot over.
+/// The progress of a runtime in taking the slot over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Step {
     /// It does not own the slot.
@@ -81,7 +81,7 @@ struct Runtime {
     step: Step,
     /// Hints before this position are read.
     position: usize,
-    /// Work that it knows of.
+    /// The work that the runtime knows.
     known: BTreeSet<usize>,
 }
 

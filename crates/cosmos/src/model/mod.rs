@@ -9,7 +9,7 @@
 //! | [`slots`] | the slot table with runtimes that die, stall and join |
 //! | [`delete`] | deletion of several instances by a record |
 //!
-//! The models call the functions of this crate that ship, and add the service: documents, conditions and requests on their way.
+//! The models call the functions of this crate that ship, and add the service: documents, conditions and requests in flight.
 //! Each protocol without a bug keeps all its properties, and each known bug breaks the properties listed beside it.
 
 mod ahead;

@@ -38,7 +38,7 @@ const LOST: &str = "no message is lost";
 /// The turns of the source, each with one message, and the incarnations of the source.
 const TURNS: u64 = 2;
 const LIVES: u8 = 2;
-/// Deliveries of one message that are on their way at one time.
+/// Deliveries of one message that are in flight at one time.
 const DELIVERIES: usize = 2;
 
 #[derive(Clone)]
@@ -60,7 +60,7 @@ pub(super) struct State {
     life: u8,
     rev: u64,
     intents: BTreeSet<Sent>,
-    /// Deliveries on their way.
+    /// Deliveries in flight.
     sent: Vec<Sent>,
     committed: BTreeSet<Sent>,
     target: BTreeMap<String, Stored>,

@@ -10,7 +10,7 @@ use std::hash::Hash;
 /// checker's own `eventually` can miss a state that it reaches twice.
 pub(super) const CAN_END: &str = "an end state can be reached";
 
-/// A model with more states has become too large for every test run.
+/// A model with more states takes too long for every test run.
 const MOST_STATES: usize = 600_000;
 
 /// A model and its known bugs.
@@ -76,7 +76,7 @@ pub(super) fn check_sound<P: Protocol>(name: &str) -> usize {
     }
     let (first, others) = never_happened.split_first().expect("a protocol has a model");
     let unseen = first.iter().copied().filter(|name| others.iter().all(|unseen| unseen.contains(name)));
-    assert_eq!(unseen.collect::<Vec<_>>(), [""; 0], "a model in which nothing happens keeps every property");
+    assert_eq!(unseen.collect::<Vec<_>>(), [""; 0], "the models show every situation");
     states
 }
 

@@ -251,7 +251,7 @@ impl Slots {
         Some(())
     }
 
-    /// Notes for the properties what a write does.
+    /// Notes the effects of a write, for the properties.
     fn note(&self, state: &mut State, nth: usize, next: &Table) {
         for (index, (slot, before)) in next.slots().iter().zip(state.table.slots()).enumerate() {
             if slot == before {

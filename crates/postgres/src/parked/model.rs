@@ -1,7 +1,7 @@
 //! Parked fetches of several processes on one queue, in every order of their polls, commits, failures and notifications.
 //!
 //! Processes run the transitions of [`Parked`] and [`Forward`] that ship. The model adds the server: the items that are fetchable,
-//! the registrations, and the notifications on their way. Time does not pass, so no poll that is scheduled for later helps: a
+//! the registrations, and the notifications in flight. Time does not pass, so no poll that is scheduled for later helps: a
 //! fetch gets its item because a poll is due, or not at all.
 //!
 //! | step | is |
@@ -74,7 +74,7 @@ struct Sent {
     groups: Vec<Vec<ModelFetch>>,
     changes: u64,
     brings: Option<Kind>,
-    /// The fetch that the brought item is handed to.
+    /// The fetch to which the stored item is handed off.
     hand_off: Option<ModelFetch>,
     notifies: bool,
     /// Whether the process notifies another one later.
@@ -123,7 +123,7 @@ struct State {
     processes: Vec<Arc<Process>>,
     /// The number of fetchable items of each kind.
     items: [u8; KINDS],
-    /// Notifications on their way: receiver and hops.
+    /// Notifications in flight: receiver and hops.
     notifications: BTreeSet<(usize, Hops)>,
     /// The number of callers that may still go away, and of transactions that may still fail.
     mishaps: u8,
@@ -396,7 +396,7 @@ impl Model for Processes {
     }
 }
 
-/// Of the counts of changes only matters whether a change came after a transaction was sent.
+/// Replaces the count of changes of each transaction by whether a change came after it was sent, which is all that matters.
 fn normalise(process: &mut Arc<Process>) {
     let now = process.parked.changes;
     if now == 1 {
@@ -456,7 +456,7 @@ impl Processes {
             forward(process, unusable);
         }
         if brings.is_none() && poll.is_empty() {
-            // Nothing is sent, but fetches whose callers have gone are dropped.
+            // No transaction is sent, but fetches of dropped callers are removed.
             return;
         }
         process.sent.push(Sent {
@@ -553,7 +553,7 @@ impl Process {
         !self.registered.is_empty() && self.parked.fetches.is_empty() && self.unheard.is_empty()
     }
 
-    /// Whether the listener has something to do.
+    /// Whether the listener registers, or polls after a registration.
     fn registers(&self) -> bool {
         self.asks_for_more_kinds() || (self.polls_when_heard && !self.parked.fetches.is_empty())
     }
@@ -568,7 +568,7 @@ impl State {
         self.processes.iter().flat_map(|process| &process.sent).filter_map(|sent| sent.answer.as_ref())
     }
 
-    /// Whether a poll, a registration or a notification is on its way that can lead to another poll.
+    /// Whether a poll, a registration or a notification is in flight that can lead to another poll.
     fn is_busy(&self) -> bool {
         !self.notifications.is_empty()
             || self.processes.iter().any(|process| {
@@ -577,7 +577,7 @@ impl State {
                     || process.forward.queues.turns
                     || process.put_off
                     || process.registers()
-                    // A lane that is woken forwards it.
+                    // A lane that is woken forwards the notification.
                     || process.parked.clone().unusable_after_drop().is_some()
             })
     }
@@ -590,7 +590,7 @@ impl State {
 }
 
 impl Parked<KindAsk, ModelCaller> {
-    /// What a lane forwards that finds the callers of all fetches gone.
+    /// The notification that a lane forwards when it finds that the callers of all fetches are dropped.
     fn unusable_after_drop(mut self) -> Option<Hops> {
         self.drop_gone();
         self.poll_due.then(|| self.unusable_notification()).flatten()
@@ -603,7 +603,7 @@ const ALONE: &[Role] = &[Role { fetches: &[0, 1], commits: &[0, 0] }];
 const PAIR: &[Role] = &[Role { fetches: &[0], commits: &[0] }, Role { fetches: &[0], commits: &[] }];
 /// A process that commits, and one that registers for the item's kind after another kind.
 const GROWING: &[Role] = &[Role { fetches: &[], commits: &[1] }, Role { fetches: &[0, 1], commits: &[] }];
-/// A process that commits, one that may have the item, and one that may not and forwards its notification.
+/// A process that commits, one that is eligible for the item, and one that is not and forwards its notification.
 const FORWARDING: &[Role] = &[
     Role { fetches: &[], commits: &[1] },
     Role { fetches: &[0, 1], commits: &[] },
@@ -615,7 +615,7 @@ const SHARING: &[Role] = &[
     Role { fetches: &[0], commits: &[] },
     Role { fetches: &[0], commits: &[] },
 ];
-/// A process that commits one item, and two of which one may give up.
+/// A process that commits one item, and two processes of which one may give up.
 const LEAVING: &[Role] = &[
     Role { fetches: &[], commits: &[0] },
     Role { fetches: &[0], commits: &[] },
@@ -651,11 +651,11 @@ fn no_wake_up_is_lost_in_any_order_of_events() {
         checker.assert_no_discovery(NO_LOST_WAKE_UP);
         happened.extend(checker.discoveries().into_keys());
     }
-    assert!(states > 10_000, "{states} states: a bound has shut most of the protocol out");
+    assert!(states > 10_000, "{states} states: a bound excludes most of the protocol");
     let expected = models(None)[0].properties().into_iter().map(|property| property.name);
     let never: Vec<_> =
         expected.filter(|name| *name != NO_LOST_WAKE_UP && !happened.contains(name)).collect();
-    assert_eq!(never, [""; 0], "a model in which nothing happens loses no wake-up");
+    assert_eq!(never, [""; 0], "the models reach every property, so they exercise the protocol");
 }
 
 #[test]

@@ -2,7 +2,7 @@ use super::*;
 use crate::ask::TurnAsk;
 use outlast_provider::MessageBound;
 
-/// A caller that is there.
+/// A caller that waits for its fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Present;
 
@@ -157,7 +157,7 @@ fn each_event_leads_to_the_state_in_the_table() {
 }
 
 #[test]
-fn fetches_left_behind_are_polled_if_there_is_enough_or_they_ask_for_something_else() {
+fn fetches_beyond_a_poll_are_polled_again_after_more_is_left_or_with_other_terms() {
     let mut alike = parked(&[(1, TRIED), (1, TRIED), (1, TRIED)]);
     assert!(alike.start_poll(false, 2).is_empty(), "no reason to poll");
     assert_eq!(lengths(&alike.start_poll(true, 2)), [2]);

@@ -15,7 +15,7 @@ pub(crate) type ActivityGroupDone = GroupDone<ActivityAsk, LeaseSender<Vec<RawAc
 pub(crate) type TurnHandOffDone = HandOffDone<TurnAsk, LeaseSender<RawTurn>>;
 pub(crate) type ActivityHandOffDone = HandOffDone<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
 
-/// What a finished transaction did.
+/// The effects of a finished transaction.
 pub(crate) struct LaneDone {
     /// For each queue, the groups of fetches that were polled for.
     pub(crate) polls: PerQueue<Vec<TurnGroupDone>, Vec<ActivityGroupDone>>,
@@ -35,7 +35,7 @@ pub(crate) struct LaneDone {
     pub(crate) asked_next_due: bool,
 }
 
-/// What became of one fetch of a hand-off.
+/// The result of a hand-off for its fetch.
 pub(crate) enum HandOffDone<A, C> {
     Served { lock_ms: u64 },
     Refused(Fetch<A, C>),
@@ -61,7 +61,7 @@ impl Scheduler {
         self.wake.lane = true;
     }
 
-    /// A turn or activity becomes fetchable in this time, of whichever queue.
+    /// A turn or activity becomes fetchable in this time; the queue is not known.
     pub(crate) fn on_due_in(&mut self, ms: u64, now: Instant) {
         const LONGEST_MS: u64 = 60_000;
         let at = now + due_in(ms.min(LONGEST_MS));
@@ -69,7 +69,7 @@ impl Scheduler {
         self.wake.lane = true;
     }
 
-    /// The listener knows what other processes want; `None`: it has lost its connection.
+    /// The listener has read the notifications that other processes want; `None`: it has lost its connection.
     pub(crate) fn on_listeners(&mut self, others: Option<Wants>) {
         self.others = others;
     }
@@ -89,13 +89,13 @@ impl Scheduler {
         PerQueue { turns: is_due(&mut self.put_off.turns), activities: is_due(&mut self.put_off.activities) }
     }
 
-    /// When the next notification is due that was put off.
+    /// The time at which the next put-off notification is due.
     pub(crate) fn overdue_at(&self) -> Option<Instant> {
         [self.put_off.turns.due_at(), self.put_off.activities.due_at()].into_iter().flatten().min()
     }
 
-    /// A transaction has notified no other process of items of these queues, and may be committed. Another process is notified later,
-    /// if items wait then.
+    /// A transaction has notified no other process of items of these queues, and may be committed. Another process is notified
+    /// later, if items still wait.
     pub(crate) fn put_off(&mut self, queues: PerQueue<bool>, now: Instant) {
         let was_due_at = self.overdue_at();
         if queues.turns {
@@ -117,7 +117,7 @@ impl Scheduler {
         }
     }
 
-    /// A transaction is committed. Returns the fetches that do not wait: their callers are told that there is nothing.
+    /// A transaction is committed. Returns the fetches that do not wait, whose callers get an empty reply.
     pub(crate) fn on_lane_done(
         &mut self,
         done: LaneDone,
@@ -171,8 +171,8 @@ impl Scheduler {
         self.parked.activities.on_poll_lost(fetches.activities.into_iter());
     }
 
-    /// The server cannot be reached: parked fetches are not polled for, for a while. Returns the new fetches, whose callers are
-    /// told.
+    /// The server cannot be reached: parked fetches are not polled for until a pause is over. Returns the new fetches, whose
+    /// callers get an error.
     pub(crate) fn on_server_away(&mut self, now: Instant) -> PerQueue<Vec<TurnFetch>, Vec<ActivityFetch>> {
         const PAUSE: Duration = Duration::from_millis(200);
         self.paused_until = Some(now + PAUSE);

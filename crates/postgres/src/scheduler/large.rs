@@ -5,11 +5,11 @@
 //!
 //! | a large request waits, and | it is sent |
 //! |---|---|
-//! | no other one is on its way, and no small request came between the ends of the last two | at once |
-//! | no other one is on its way, and small requests came | when [`SMALL_SHARE`] times the duration of the last one has passed, or no small request has come for its duration |
-//! | no other one is on its way, and it has waited for [`LONGEST_WAIT`] | at once |
-//! | others are on their way, and a lane may take it ([`LargeLanes`]) | as soon as the pause is over and no small request has come for [`QUIET`], if all together have [`MOST_BYTES`] at most |
-//! | others are on their way otherwise | when one of them has ended |
+//! | no other one is in flight, and no small request came between the ends of the last two | at once |
+//! | no other one is in flight, and small requests came | when [`SMALL_SHARE`] times the duration of the last one has passed, or no small request has come for its duration |
+//! | no other one is in flight, and it has waited for [`LONGEST_WAIT`] | at once |
+//! | others are in flight, and a lane may take it ([`LargeLanes`]) | as soon as the pause is over and no small request has come for [`QUIET`], if all together have [`MOST_BYTES`] at most |
+//! | others are in flight otherwise | when one of them has ended |
 //!
 //! A large request has a transaction of its own, without polls. Two in one transaction would take longer than one after the other:
 //! the server writes lists of megabytes to temporary files.
@@ -33,7 +33,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3);
 /// Large requests share the server with each other when no small request has come for this long.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// Large requests that are on their way together have no more bytes than this. The process holds several copies of each byte.
+/// Large requests that are in flight together have no more bytes than this. The process holds several copies of each byte.
 const MOST_BYTES: usize = 8 << 20;
 
 /// The lanes that large requests may use. One lane of [`Lane::All`] is left to small requests, unless it is the only one.
@@ -60,7 +60,7 @@ impl LargeLanes {
     }
 }
 
-/// A large request that is on its way.
+/// A large request that is in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SentLarge {
     lane: Lane,
@@ -73,12 +73,12 @@ pub(super) struct LargeRequests {
     lanes: LargeLanes,
     /// The requests, each with the time since which it waits.
     waiting: VecDeque<(Request, Instant)>,
-    /// The requests that are on their way.
+    /// The requests that are in flight.
     sent: Vec<SentLarge>,
-    /// When the last large request ended.
+    /// The time at which the last large request ended.
     ended_at: Option<Instant>,
     pause: Option<Pause>,
-    /// When a small request came last.
+    /// The time at which the last small request came.
     small_at: Option<Instant>,
 }
 
@@ -129,12 +129,12 @@ impl LargeRequests {
         self.sent.iter().filter(|sent| sent.lane == lane).count()
     }
 
-    /// When this lane sends the next large request. `None`: none waits, or it is not for this lane now.
+    /// The time at which this lane sends the next large request. `None`: none waits, or it is not for this lane now.
     pub(super) fn due_at(&self, lane: Lane) -> Option<Instant> {
         let (request, waits_since) = self.waiting.front()?;
         let paused_until = self.paused_until();
         if self.sent.is_empty() {
-            // Alone, it leaves the lane for arrivals to them.
+            // A lone large request leaves the lane for arrivals to small arrivals.
             let due = paused_until.map_or(*waits_since, |until| until.min(*waits_since + LONGEST_WAIT));
             return (lane == Lane::All).then_some(due);
         }
@@ -204,7 +204,7 @@ mod tests {
             (2, true, &[All, Arrivals], "one lane is left, to arrivals too"),
             (4, false, &[All, All, All], "one lane is left"),
             (4, true, &[All, Arrivals, All, All], "one lane is left, to arrivals too"),
-            (9, true, &[All, Arrivals, All, All, All, All, All, All], "8 MiB are on their way"),
+            (9, true, &[All, Arrivals, All, All, All, All, All, All], "8 MiB are in flight"),
         ];
         for (lanes, has_lane_for_arrivals, expected, why) in rows {
             let mut large = large_requests(lanes, has_lane_for_arrivals);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn large_request_waits_for_another_one_unless_small_requests_stay_away() {
+    fn large_request_waits_for_another_one_unless_no_small_request_comes() {
         let now = Instant::now();
         let at = |ms: u32| now + MS * ms;
         let rows: [(&[u32], Option<u32>, u32, &str); 6] = [
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn pause_follows_each_large_request_that_small_ones_came_beside() {
+    fn pause_follows_each_large_request_during_which_small_ones_came() {
         let now = Instant::now();
         let at = |ms: u32| now + MS * ms;
         let mut large = large_requests(3, true);

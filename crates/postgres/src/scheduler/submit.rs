@@ -53,7 +53,7 @@ impl Shared {
         self.leased_within(leased, patience, FETCH_ACTIVITIES).await
     }
 
-    /// Waits for the leases of a fetch. If the fetch gives up while leases are on their way, their guard gives them back.
+    /// Waits for the leases of a fetch. If the fetch gives up while leases are in transit, their guard gives them back.
     async fn leased_within<L: Leases>(
         &self,
         leased: oneshot::Receiver<Result<Option<Guarded<L>>, ClassifiedError>>,

@@ -1,4 +1,4 @@
--- Everything of an instance in one statement, so that the rows are those of one moment. The parts and their columns are those of
+-- All rows of an instance in one statement, so that they are those of one moment. The parts and their columns are those of
 -- ExportRow.
 SELECT 0 AS part, i.orchestration_name AS t1, i.orchestration_version AS t2, i.parent_instance_id::text AS t3, i.custom_status AS t4,
        i.current_execution_id AS n1, i.custom_status_version AS n2, i.created_at AS n3, i.updated_at AS n4

@@ -1,4 +1,5 @@
--- Which of the next $2 owners, in the order of their numbers, have a free lock, and the server process that was asked.
+-- The owners with a free lock among the next $2 owners, in the order of their numbers, and the server process that executed the
+-- query.
 SELECT pg_backend_pid() AS server_process, coalesce(array_agg(o.owner), '{}') AS free FROM (
     SELECT w.owner FROM {schema}.owners AS w WHERE w.owner <> $1 ORDER BY w.owner < $1, w.owner LIMIT $2
 ) AS o

@@ -1,5 +1,5 @@
--- Instances whose current execution runs, by the partial index on executions; and for each queue the items that wait, and those of
--- them that are not due. The scalar subquery reads instances one by one, whatever the planner thinks of the table.
+-- Instances whose current execution runs, by the partial index on executions; and for each queue the items that wait, and those
+-- of them that are not due. With the scalar subquery, every plan reads the instances one by one.
 WITH clock AS MATERIALIZED (SELECT {schema}.now_ms() AS now)
 SELECT
     (SELECT count(*) FROM {schema}.executions AS e

@@ -1,4 +1,4 @@
--- An instance of these that is held, or that a message other than a timer or an activity waits for.
+-- One of these instances that is held, or for which a message other than a timer, or an activity, waits.
 SELECT h.instance_id FROM {schema}.holds AS h WHERE h.instance_id = ANY ($1)
 UNION ALL
 SELECT q.instance_id FROM {schema}.orchestrator_queue AS q

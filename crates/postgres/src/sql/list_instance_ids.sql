@@ -1,5 +1,5 @@
--- One window of instances, newest first, by the order of creation; a NULL status does not filter. LIMIT 1: the executions are
--- looked up one by one, whatever the planner thinks of the tables.
+-- One window of instances, newest first, by the order of creation; a NULL status does not filter. LIMIT 1: every plan looks up
+-- the executions one by one.
 SELECT i.instance_id FROM {schema}.instances AS i
 LEFT JOIN LATERAL (
     SELECT e.status FROM {schema}.executions AS e

@@ -1,5 +1,5 @@
--- A part of a window of instances, newest first, by the order of creation; a NULL parameter does not filter. LIMIT 1: the
--- executions are looked up one by one, whatever the planner thinks of the tables.
+-- A part of a window of instances, newest first, by the order of creation; a NULL parameter does not filter. LIMIT 1: every plan
+-- looks up the executions one by one.
 SELECT i.created_as, i.instance_id, i.orchestration_name, coalesce(i.orchestration_version, 'unknown') AS orchestration_version,
        i.current_execution_id, coalesce(e.status, 'Unknown') AS status, e.output, i.created_at,
        greatest(i.updated_at, (SELECT max(x.updated_at) FROM {schema}.executions AS x WHERE x.instance_id = i.instance_id)) AS updated_at,

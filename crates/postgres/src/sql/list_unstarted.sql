@@ -1,4 +1,4 @@
--- Ids that messages wait for and that no instance has.
+-- Ids without an instance for which messages wait.
 SELECT DISTINCT q.instance_id FROM {schema}.orchestrator_queue AS q
 WHERE q.instance_id > $1 AND NOT EXISTS (SELECT 1 FROM {schema}.instances AS i WHERE i.instance_id = q.instance_id)
 ORDER BY q.instance_id LIMIT $2

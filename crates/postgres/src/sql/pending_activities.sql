@@ -1,4 +1,4 @@
--- Activities of an instance, oldest first. Of each text only the head is read, and of the rows beyond the limit nothing.
+-- Activities of an instance, oldest first. The statement reads only the head of each text, and no row beyond the limit.
 SELECT left(w.work_item, $4) AS head, octet_length(w.work_item)::bigint AS bytes, w.visible_at,
        CASE WHEN w.lock_token IS NOT NULL AND w.locked_until > $2 THEN w.locked_until END AS locked_until, w.attempt_count, w.tag, w.session_id,
        w.failures

@@ -1,5 +1,5 @@
--- Messages of an instance in the order of their delivery. Of each text only the head is read, and of the rows beyond the limit
--- nothing: payloads may be large.
+-- Messages of an instance in the order of their delivery. The statement reads only the head of each text, and no row beyond the
+-- limit, because payloads may be large.
 SELECT left(q.work_item, $4) AS head, octet_length(q.work_item)::bigint AS bytes, q.visible_at, l.locked_until, q.attempt_count
 FROM (SELECT id FROM {schema}.orchestrator_queue WHERE instance_id = $1 ORDER BY available_at, id LIMIT $3) AS first
 JOIN {schema}.orchestrator_queue AS q ON q.id = first.id

@@ -1,4 +1,4 @@
--- Of the oldest $2 records those from before $1. The newest record stays.
+-- Deletes the records from before $1 among the oldest $2 records. The newest record stays.
 WITH gone AS (
     DELETE FROM {schema}.audit AS a
     WHERE a.id = ANY (ARRAY(SELECT id FROM {schema}.audit ORDER BY id LIMIT $2))

@@ -1,4 +1,5 @@
--- The clock is read after the rows are locked. A process that goes on with the sessions of an earlier one owns them from then on.
+-- The clock is read after the rows are locked. A process that continues with the sessions of an earlier one owns them from then
+-- on.
 WITH held AS MATERIALIZED (
     SELECT s.session_id FROM {schema}.sessions AS s WHERE s.worker_id = ANY ($1) ORDER BY s.session_id FOR UPDATE
 ), renewed AS (

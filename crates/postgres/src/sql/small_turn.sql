@@ -1,4 +1,5 @@
--- The size of a history, the keys that replay starts from, and the events if they are few and small. The texts are not read otherwise.
+-- The size of a history, the keys with which a replay begins, and the events if they are few and small. Otherwise no text is
+-- read.
 SELECT s.events, s.bytes, k.keys, k.vals, k.times,
        CASE WHEN s.events <= $3 AND s.bytes <= $4 THEN ARRAY(
            SELECT h.event_data FROM {schema}.history AS h

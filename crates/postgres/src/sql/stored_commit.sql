@@ -1,5 +1,5 @@
--- What is stored of a commit: the number of its events with the same contents, the time at which its execution was changed last, and
--- whether the outcome that its lease completed waits for a turn.
+-- The stored parts of a commit: the number of its events with the same contents, the time of the last change of its execution,
+-- and whether the outcome that its lease completed waits for a turn.
 SELECT (SELECT count(*) FROM unnest($3::bigint[], $4::text[]) AS w (event_id, event_data)
         WHERE EXISTS (SELECT 1 FROM {schema}.history AS h
                       WHERE h.instance_id = $1 AND h.execution_id = $2 AND h.event_id = w.event_id

@@ -29,7 +29,7 @@ pub(super) const SUPPORTED: [&str; 22] = [
 /// Parameters that libpq replaces by `sslmode`.
 const ALIASES: [&str; 2] = ["requiressl", "ssl"];
 
-/// Parameters of libpq that this store refuses. To ignore one could weaken what the connection string asks for.
+/// Parameters of libpq that this store refuses: to ignore one could weaken the protection for which the connection string asks.
 const UNSUPPORTED: [&str; 31] = [
     "authtype",
     "client_encoding",

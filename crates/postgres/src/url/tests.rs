@@ -1,11 +1,12 @@
-//! What connection strings mean to this store, beside what they mean to libpq.
+//! The meaning of connection strings to this store, compared with their meaning to libpq.
 
 use super::*;
 use Libpq::{Asks, Refuses};
 use Ours::{Is, Refused};
 use tokio_postgres::config::Host;
 
-/// What libpq makes of a text: the chapters "Connection Strings", "Parameter Key Words" and "SSL Support" of its documentation.
+/// The reading of a text by libpq: the chapters "Connection Strings", "Parameter Key Words" and "SSL Support" of its
+/// documentation.
 #[derive(Debug, Clone, Copy)]
 enum Libpq {
     /// A mode of libpq, by its rank in [`rank`].
@@ -13,7 +14,7 @@ enum Libpq {
     Refuses,
 }
 
-/// What this store makes of it.
+/// The reading of a text by this store.
 #[derive(Debug, Clone, Copy)]
 enum Ours {
     Is(Mode),
@@ -21,7 +22,7 @@ enum Ours {
     Refused(&'static str),
 }
 
-/// How much a mode protects; libpq has one more than this store.
+/// The rank of a mode by its protection; libpq has one mode more than this store.
 fn rank(mode: &str) -> usize {
     let modes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
     modes.iter().position(|known| *known == mode).expect("a mode of libpq")
@@ -184,7 +185,7 @@ const TABLE: &[(&str, Libpq, Ours)] = &[
 ];
 
 #[test]
-fn mode_is_the_one_asked_for_and_never_weaker_than_in_libpq() {
+fn mode_is_that_of_the_text_and_never_weaker_than_in_libpq() {
     assert!(TABLE.len() >= 40);
     for (text, libpq, expected) in TABLE {
         let parsed = parse(text);
@@ -306,7 +307,7 @@ fn parameters_reach_the_driver() {
 }
 
 #[test]
-fn several_hosts_mean_the_primary_unless_the_url_says_otherwise() {
+fn several_hosts_require_a_writable_server_unless_the_url_sets_another_target() {
     use TargetSessionAttrs::{Any, ReadOnly, ReadWrite};
     for (text, expected) in [
         ("postgres://a,b/d", ReadWrite),

@@ -6,7 +6,7 @@ use outlast_postgres::{ConnectionConfig, PostgresProvider, ProviderConfig};
 use outlast_provider::Provider;
 use std::time::Duration;
 
-/// The statement that a turn's transaction is in when it commits.
+/// Commits a turn, and returns the statement in which the server is while the commit is stopped.
 async fn statement_in_commit(config: ProviderConfig) -> String {
     let schema = config.schema_name.clone().unwrap();
     let store = PostgresProvider::new_with_config(config).await.unwrap();
@@ -58,7 +58,7 @@ async fn lone_commit_that_takes_longer_than_its_limit_is_undone() {
     .await;
     let error = ack(&store, &token, "i").await.unwrap_err();
     assert!(error.is_retryable() && error.message.contains("57014"), "{error}");
-    assert!(store.read("i").await.unwrap().is_empty(), "nothing is stored");
+    assert!(store.read("i").await.unwrap().is_empty(), "the undone commit stores no event");
     execute(&format!("DROP TRIGGER slow ON {schema}.history")).await;
     ack(&store, &token, "i").await.unwrap();
 }

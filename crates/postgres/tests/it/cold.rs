@@ -13,7 +13,7 @@ fn status(event_id: u64, text: &str) -> Event {
     Event::at(7, event_id, "i", 1, None, kind)
 }
 
-/// An instance that has ended, with a key and two events. No task of the store makes round trips.
+/// An ended instance with a key and two events. No task of the store makes round trips.
 async fn open() -> (PostgresProvider, String) {
     let config = fresh_config().listen(false);
     let schema = config.schema_name.clone().unwrap();

@@ -1,5 +1,5 @@
-//! Eager starts beside other transactions: the start of an instance that another transaction writes about is queued, and waits for
-//! no lock.
+//! Eager starts beside other transactions: the store queues the start of an instance to which another transaction writes, and the
+//! start waits for no lock.
 
 use crate::factory::{fresh_config, meddle};
 use crate::line::Line;
@@ -22,7 +22,7 @@ fn first_turn(instance: &str) -> TurnAhead {
 async fn start_eagerly(store: &PostgresProvider) -> Result<Completion, ProviderError> {
     tokio::time::timeout(PATIENCE, store.start_with_turn(start("i"), first_turn("i")))
         .await
-        .expect("it does not wait")
+        .expect("the start waits for no lock")
 }
 
 fn starting(store: &Arc<PostgresProvider>) -> JoinHandle<Result<Completion, ProviderError>> {
@@ -30,7 +30,7 @@ fn starting(store: &Arc<PostgresProvider>) -> JoinHandle<Result<Completion, Prov
     tokio::spawn(async move { start_eagerly(&store).await })
 }
 
-/// Two processes on one schema. `batches_only`: a single commit takes the function for many.
+/// Two processes on one schema. With `batches_only`, a lone commit calls the function for batches too.
 async fn pair(batches_only: bool) -> (Arc<PostgresProvider>, Arc<PostgresProvider>, String) {
     let mut config = fresh_config();
     config.batches_only = batches_only;
@@ -46,7 +46,7 @@ async fn count(schema: &str, table: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn one_of_two_eager_starts_at_once_commits_its_turn() {
+async fn one_of_two_concurrent_eager_starts_commits_its_turn() {
     for batches_only in [false, true] {
         let (one, other, schema) = pair(batches_only).await;
         let stop = Stop::in_commit(&schema, "history").await;
@@ -90,7 +90,7 @@ async fn no_fetch_leases_an_instance_whose_eager_start_is_not_committed() {
         let raised = WorkItem::ExternalRaised { instance: "i".into(), name: "e".into(), data: String::new() };
         other.enqueue_for_orchestrator(raised.clone(), None).await.unwrap();
         let fetched = other.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap();
-        assert!(fetched.is_none(), "its history is not there yet");
+        assert!(fetched.is_none(), "the eager start is not committed");
         stop.end().await;
         assert!(matches!(first.await.unwrap(), Ok(Completion::WithTurn { .. })));
         let (item, _, attempts) = turn(&*other).await;
@@ -98,7 +98,7 @@ async fn no_fetch_leases_an_instance_whose_eager_start_is_not_committed() {
     }
 }
 
-/// Sent again, the start could find its own instance and be queued.
+/// The store does not resend an eager start: a resent start could find its own instance and be queued.
 #[tokio::test]
 async fn an_eager_start_whose_answer_is_lost_fails_and_is_stored_once() {
     let line = Line::open().await;
@@ -113,7 +113,7 @@ async fn an_eager_start_whose_answer_is_lost_fails_and_is_stored_once() {
         stop.end().await;
     };
     let (started, ()) = tokio::join!(start_eagerly(&store), lose);
-    assert!(started.unwrap_err().is_retryable(), "its outcome is unknown");
+    assert!(started.unwrap_err().is_retryable(), "the outcome of the start is in doubt");
     until(&crate::factory::raw().await, &format!("SELECT count(*) = 1 FROM {schema}.history")).await;
     assert_eq!(count(&schema, "orchestrator_queue").await, 0);
 }

@@ -7,34 +7,34 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_postgres::{Client, NoTls, Row};
 
-/// The server that the tests may use as they like.
+/// The URL of the private server of the test run, for a superuser.
 pub(crate) fn server_url() -> String {
     std::env::var("OUTLAST_TEST_POSTGRES_URL").expect(
         "OUTLAST_TEST_POSTGRES_URL names no server: run `cargo xtask test`, which starts a private one and sets it",
     )
 }
 
-/// A name that no other test has.
+/// A name that no other test uses.
 pub(crate) fn fresh_name(kind: &str) -> String {
     format!("{kind}_{:032x}", OsEntropy.next_u128())
 }
 
-/// A store in a schema of its own. Encryption has tests of its own. Behind a PgBouncer it does not listen, nor
-/// prepare statements if that forgets them.
+/// The configuration of a store in a schema of its own, without TLS, which has tests of its own. Behind PgBouncer the store does
+/// not listen; if PgBouncer forgets prepared statements, the store prepares none.
 pub(crate) fn fresh_config() -> ProviderConfig {
     let pooled = std::env::var("OUTLAST_TEST_POSTGRES_POOLED").ok();
     let config = ProviderConfig::url(url_with("sslmode=disable")).schema(fresh_name("t"));
     config.listen(pooled.is_none()).prepare(pooled.as_deref() != Some("forgets"))
 }
 
-/// A connection of our own, to look and to meddle.
+/// A connection with which a test reads and changes rows without a store.
 pub(crate) async fn raw() -> Client {
     let (client, connection) = tokio_postgres::connect(&server_url(), NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }
 
-/// Runs a statement about a schema behind its store's back.
+/// Runs a statement on the tables of a schema without its store.
 pub(crate) async fn meddle(schema: &str, sql: &str, instance: &str) -> Vec<Row> {
     raw().await.query(&sql.replace("{schema}", schema), &[&instance]).await.unwrap()
 }

@@ -1,4 +1,5 @@
-//! Servers that cannot be reached, refuse, or go away: clear errors without secrets, and recovery without a restart.
+//! Servers that refuse connections, cannot be reached, or cut connections: the errors are clear and hold no secrets, and the
+//! store recovers without a restart.
 
 use crate::factory::{fresh_config, fresh_name, raw, server_url};
 use crate::support::*;
@@ -18,7 +19,7 @@ async fn refusal(url: &str) -> PostgresError {
 /// A secret that no error may show.
 const SECRET: &str = "s3cret-of-nobody";
 
-/// The error says what to do, and holds no secret.
+/// Asserts that the error holds the advice and no secret.
 fn helps(error: &PostgresError, advice: &str) {
     assert!(error.to_string().contains(advice), "'{advice}' is not in: {error}");
     let shown = format!("{error} {error:?}");
@@ -60,7 +61,7 @@ async fn without_tls() -> u16 {
         while let Ok((mut connection, _)) = listener.accept().await {
             let mut asked = [0; 8];
             if connection.read_exact(&mut asked).await.is_ok() {
-                // The client may be gone.
+                // The client may have closed the connection.
                 let _ = connection.write_all(b"N").await;
             }
         }
@@ -88,7 +89,7 @@ async fn required_tls_fails_on_a_server_without_tls() {
     }
 }
 
-/// The server takes nothing but TLS from this role.
+/// The server rejects connections of this role without TLS.
 #[tokio::test]
 async fn tls_is_used_if_the_server_requires_it() {
     let role = fresh_name("tls");
@@ -110,14 +111,16 @@ async fn tls_is_used_if_the_server_requires_it() {
     let encrypted = refusal(&(url_as(&role, SECRET) + "?sslmode=require")).await;
     assert!(
         matches!(encrypted, PostgresError::Denied { .. }),
-        "it is let in, and may not create: {encrypted}"
+        "the role can log in and may not create a schema: {encrypted}"
     );
 }
 
 #[tokio::test]
-async fn tls_is_as_strict_as_asked_for() {
-    let ca = std::env::var("OUTLAST_TEST_POSTGRES_CA").expect("`cargo xtask test` names the authority");
-    let other = std::env::var("OUTLAST_TEST_POSTGRES_OTHER_CA").expect("`cargo xtask test` names another");
+async fn each_sslmode_checks_the_certificate_as_strictly_as_documented() {
+    let ca =
+        std::env::var("OUTLAST_TEST_POSTGRES_CA").expect("`cargo xtask test` sets the path of the authority");
+    let other = std::env::var("OUTLAST_TEST_POSTGRES_OTHER_CA")
+        .expect("`cargo xtask test` sets the path of another authority");
     let opened = async |option: &str| {
         let config = ProviderConfig::url(url_with(option)).schema(fresh_name("t"));
         let store = PostgresProvider::new_with_config(config).await?;
@@ -166,7 +169,7 @@ async fn cut_connections_are_replaced() {
         let cut = "SELECT array_agg(pid), count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
         let meddler = raw().await;
         let cut: Vec<i32> = meddler.query_one(cut, &[&name]).await.unwrap().get(0);
-        // A call during the cut may fail, and is repeated.
+        // A call during the cut may fail; the test repeats it.
         let instance = format!("after-{n}");
         while let Err(error) = store.enqueue_for_orchestrator(start(&instance), None).await {
             assert!(error.is_retryable(), "{error}");
@@ -176,14 +179,14 @@ async fn cut_connections_are_replaced() {
         while let Err(error) = ack(&*store, &token, &instance).await {
             assert!(error.is_retryable(), "{error}");
         }
-        // An idle connection may end later than that.
+        // The server may end an idle connection later than a busy one.
         let ended = format!("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = ANY (ARRAY{cut:?})");
         until(&meddler, &ended).await;
     }
     assert_eq!(store.list_instances().await.unwrap().len(), 10);
 }
 
-/// A renewal that fails is taken for a lost lease, so it is tried until the server is back.
+/// The runtime takes a failed renewal for a lost lease, so the store resends a renewal until the server answers.
 #[tokio::test]
 async fn renewal_is_resent_after_a_cut() {
     let name = fresh_name("victim");
@@ -201,13 +204,13 @@ async fn renewal_is_resent_after_a_cut() {
         .await;
         renewed.unwrap();
     }
-    // The last cut may come after the renewal: then this call fails, and is repeated.
+    // The last cut may hit this commit instead of the renewal; the test repeats it.
     while let Err(error) = ack(&store, &token, "i").await {
         assert!(error.is_retryable(), "{error}");
     }
 }
 
-/// Two renewals of one lease in one transaction: an error would be taken for its end.
+/// The runtime would take an error of the second renewal for a lost lease.
 #[tokio::test]
 async fn two_renewals_of_one_lease_in_one_transaction_succeed() {
     let store = PostgresProvider::new_with_config(fresh_config().lanes(1)).await.unwrap();
@@ -234,7 +237,7 @@ async fn failing_member_does_not_fail_its_batch() {
         enqueue(&*store, &format!("i{n}")).await;
         turns.push(turn(&*store).await);
     }
-    // The event of one of them exists already.
+    // Event 1 of instance `i3` exists already, so its commit fails.
     store.append_with_execution("i3", 1, vec![started("i3")]).await.unwrap();
     let commits = turns.iter().map(|(item, token, _)| ack(&*store, token, &item.instance));
     let answers = futures::future::join_all(commits).await;
@@ -243,7 +246,7 @@ async fn failing_member_does_not_fail_its_batch() {
             "i3" => {
                 let error = answer.unwrap_err();
                 assert!(error.message.contains("event id 1 exists") && !error.is_retryable(), "{error}");
-                // Its lease is still there.
+                // The failed commit keeps its lease.
                 store.renew_orchestration_item_lock(token, LONG).await.unwrap();
             }
             _ => answer.unwrap(),

@@ -1,4 +1,4 @@
-//! Another host, another primary, another password: connections that are opened later find them.
+//! Changes of the host, the primary or the password: the next connections of the store use the new one.
 
 use crate::factory::{fresh_config, fresh_name, raw, server_url};
 use crate::line::{Flows, Line, Whose};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A URL with several hosts, by their ports on this machine.
+/// The URL of the server with the ports of these lines as its hosts.
 fn url_of(lines: &[&Line]) -> String {
     let (before, database) = server_url()
         .rsplit_once('@')
@@ -32,18 +32,18 @@ async fn next_host_is_tried_if_one_refuses_or_is_silent() {
     for flows in [None, Some(Flows::SWALLOW)] {
         first.set_fresh(flows);
         let opened = PostgresProvider::new_with_config(config_of(&[&first, &second]));
-        let store = tokio::time::timeout(PATIENCE, opened).await.expect("it ends").unwrap();
+        let store = tokio::time::timeout(PATIENCE, opened).await.expect("opening ends").unwrap();
         run(&store, "i").await;
     }
 }
 
 #[tokio::test]
-async fn calls_continue_at_another_host() {
+async fn calls_continue_at_the_second_host_after_the_first_falls_silent() {
     let [first, second] = [Line::open().await, Line::open().await];
     second.set_fresh(None);
     let store = PostgresProvider::new_with_config(config_of(&[&first, &second])).await.unwrap();
     run(&store, "before").await;
-    // The first host is gone without a word, and the second takes over.
+    // The first host stops answering, and the second host accepts connections.
     first.set(Whose::All, Flows::SWALLOW);
     first.set_fresh(None);
     second.set_fresh(Some(Flows::PASS));
@@ -54,19 +54,19 @@ async fn calls_continue_at_another_host() {
             let request = StartRequest { start, delay: None, policy, messages: vec![] };
             match store.start_orchestration(request).await {
                 Ok(_) => break,
-                // It may be stored: then the next attempt says that the instance exists.
+                // The start may be stored: the next attempt then returns that the instance exists.
                 Err(error) => assert!(error.is_retryable(), "{error}"),
             }
         }
         let (item, token, _) = turn(&store).await;
         ack(&store, &token, &item.instance).await.unwrap();
     };
-    tokio::time::timeout(PATIENCE, work).await.expect("work goes on");
+    tokio::time::timeout(PATIENCE, work).await.expect("the second host serves the calls");
     assert_eq!(store.list_instances().await.unwrap(), ["after", "before"]);
     assert!(second.set(Whose::All, Flows::PASS) > 0, "connections go to the second host");
 }
 
-/// The primary becomes a standby without closing its connections: it refuses writes, and the store looks for the new primary.
+/// The primary becomes a standby without closing its connections: it refuses writes, and the store searches for the new primary.
 #[tokio::test]
 async fn read_only_primary_is_replaced_by_the_new_primary() {
     let [first, second] = [Line::open().await, Line::open().await];
@@ -76,7 +76,7 @@ async fn read_only_primary_is_replaced_by_the_new_primary() {
     let schema = config.schema_name.clone().unwrap();
     let store = PostgresProvider::new_with_config(config).await.unwrap();
     run(&store, "before").await;
-    // Sessions that are there can only read from now on.
+    // Open sessions can only read from now on.
     let demote = format!(
         "CREATE TABLE {schema}.standby AS SELECT pid FROM pg_stat_activity WHERE application_name = '{name}';
          CREATE FUNCTION {schema}.demoted() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -101,7 +101,7 @@ async fn read_only_primary_is_replaced_by_the_new_primary() {
     assert_eq!(turn(&store).await.0.instance, "after");
 }
 
-/// A role whose password changes, and a callback that knows it.
+/// The password of the role changes, and the callback returns the current one.
 #[tokio::test]
 async fn each_new_connection_asks_for_the_password() {
     let role = fresh_name("rotates");

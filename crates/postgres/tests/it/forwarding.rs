@@ -1,8 +1,8 @@
-//! Processes with different eligibility, played by store objects on one schema: a process that is notified of an item that it may not
-//! have forwards the notification to one that may.
+//! Processes with different eligibility, played by store objects on one schema: a process that is not eligible for a notified
+//! item forwards the notification to an eligible process.
 
 use crate::factory::raw;
-use crate::listening::{deaf_to_time, open, quiet};
+use crate::listening::{open, quiet, rarely_polling};
 use crate::support::*;
 use outlast_model::WorkItem;
 use outlast_postgres::PostgresProvider;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::task::{JoinHandle, spawn};
 use tokio::time::timeout;
 
-/// Three processes: `here` commits items, `there` may have them, `elsewhere` may not.
+/// Three processes: `here` commits items, `there` is eligible for them, `elsewhere` is not.
 struct Three {
     here: Arc<PostgresProvider>,
     there: Arc<PostgresProvider>,
@@ -24,13 +24,13 @@ struct Three {
 
 impl Three {
     async fn new() -> Self {
-        let config = deaf_to_time("three");
+        let config = rarely_polling("three");
         let schema = config.schema_name.clone().unwrap();
         let [here, there, elsewhere] = [open(&config).await, open(&config).await, open(&config).await];
         Self { here, there, elsewhere, schema }
     }
 
-    /// Commits items until `elsewhere` was notified of three first: each reaches `there`.
+    /// Commits items until `elsewhere` has received three notifications; `there` fetches each item.
     async fn arrives(&self, column: &str, take: impl Fn() -> JoinHandle<()>, give: impl AsyncFn(u64)) {
         let both_wait = format!("SELECT count(*) FILTER (WHERE {column}) = 2 FROM {}.listeners", self.schema);
         for n in 0..100 {
@@ -44,7 +44,7 @@ impl Three {
                 return;
             }
         }
-        panic!("notified {} times in 100", self.elsewhere.stats().notifications);
+        panic!("`elsewhere` was notified {} times of 100 items", self.elsewhere.stats().notifications);
     }
 }
 
@@ -56,7 +56,7 @@ fn in_session(n: u64, of: &str) -> WorkItem {
     activity_with("i", n, Some(of), None)
 }
 
-/// A fetch that takes one activity for good.
+/// A fetch that leases one activity and settles it.
 fn takes(store: &Arc<PostgresProvider>, owner: Option<&str>, tags: TagFilter) -> JoinHandle<()> {
     let store = Arc::clone(store);
     let session = owner.map(|owner| SessionFetchConfig { owner_id: owner.to_string(), lock_timeout: LONG });
@@ -67,11 +67,11 @@ fn takes(store: &Arc<PostgresProvider>, owner: Option<&str>, tags: TagFilter) ->
     })
 }
 
-/// A process with a parked fetch that commits activities, and one with a parked fetch for activities without a tag.
+/// A process with a parked fetch that commits activities, and an idle process with a parked fetch for untagged activities.
 async fn committing_and_idle(
     own: TagFilter,
 ) -> (Arc<PostgresProvider>, JoinHandle<()>, Arc<PostgresProvider>) {
-    let config = deaf_to_time("put off");
+    let config = rarely_polling("put off");
     let [here, there] = [open(&config).await, open(&config).await];
     let own = takes(&here, None, own);
     let both = format!(
@@ -79,7 +79,7 @@ async fn committing_and_idle(
         config.schema_name.unwrap()
     );
     let idle = Arc::clone(&there);
-    // Fetches again as often as it is served.
+    // The idle process fetches again after each activity.
     spawn(async move { while takes(&idle, None, TagFilter::DefaultOnly).await.is_ok() {} });
     until(&raw().await, &both).await;
     quiet(|| there.stats().polls).await;
@@ -93,11 +93,11 @@ async fn until_fetched(there: &PostgresProvider) {
             tokio::task::yield_now().await;
         }
     };
-    timeout(PATIENCE, fetched).await.expect("the notification was put off, not dropped");
+    timeout(PATIENCE, fetched).await.expect("the notification is delayed, not dropped");
 }
 
 #[tokio::test]
-async fn another_process_is_notified_of_an_activity_that_its_own_does_not_take() {
+async fn another_process_is_notified_of_an_activity_that_no_local_fetch_takes() {
     let (here, own, there) = committing_and_idle(TagFilter::tags(["gpu"])).await;
     let before = there.stats().notifications;
     here.enqueue_for_worker(activity("i", 1)).await.unwrap();
@@ -107,7 +107,7 @@ async fn another_process_is_notified_of_an_activity_that_its_own_does_not_take()
 }
 
 #[tokio::test]
-async fn a_process_that_closes_notifies_another_one_of_what_it_leaves() {
+async fn closing_process_notifies_another_one_of_an_activity_that_it_leaves() {
     let (here, own, there) = committing_and_idle(TagFilter::tags(["gpu"])).await;
     here.enqueue_for_worker(activity("i", 1)).await.unwrap();
     own.abort();
@@ -116,12 +116,12 @@ async fn a_process_that_closes_notifies_another_one_of_what_it_leaves() {
 }
 
 #[tokio::test]
-async fn no_other_process_is_notified_of_activities_that_their_own_process_takes() {
+async fn no_other_process_is_notified_of_activities_that_local_fetches_take() {
     let (here, mut own, there) = committing_and_idle(TagFilter::DefaultOnly).await;
     let before = (there.stats().notifications, there.stats().polls);
     for n in 1..=5 {
         here.enqueue_for_worker(activity("i", n)).await.unwrap();
-        timeout(PATIENCE, own).await.expect("its own fetch takes it").unwrap();
+        timeout(PATIENCE, own).await.expect("the local fetch takes the activity").unwrap();
         own = takes(&here, None, TagFilter::DefaultOnly);
         quiet(|| here.stats().polls).await;
     }
@@ -187,11 +187,11 @@ async fn notification_of_a_pinned_turn_is_forwarded() {
     newer.abort();
 }
 
-/// One process is notified of an item that no process may have, and the notification ends there.
+/// No process is eligible for the items: each item notifies at most one process, which drops the notification.
 #[tokio::test]
 async fn notification_without_an_eligible_process_is_dropped() {
     const GIVEN: u64 = 10;
-    let config = deaf_to_time("nobody").pool_size(2);
+    let config = rarely_polling("nobody").pool_size(2);
     let schema = config.schema_name.clone().unwrap();
     let here = open(&config).await;
     let mut all = Vec::new();

@@ -1,5 +1,5 @@
-//! Fused outcomes beside other transactions, of this process and of others: each is stored with all its leases or not at all, and the
-//! transactions wait for each other without a deadlock.
+//! Fused outcomes beside transactions of the same and of other processes: the store commits all outcomes and their turn, or none,
+//! and the transactions wait for each other without a deadlock.
 
 use crate::factory::{fresh_config, meddle, raw};
 use crate::line::Line;
@@ -17,7 +17,7 @@ async fn open(config: ProviderConfig) -> Arc<PostgresProvider> {
     Arc::new(PostgresProvider::new_with_config(config).await.unwrap())
 }
 
-/// Two processes on one schema. `batches_only`: a single commit takes the function for many.
+/// Two processes on one schema. With `batches_only`, a lone commit calls the function for batches too.
 async fn pair(batches_only: bool) -> (Arc<PostgresProvider>, Arc<PostgresProvider>, String) {
     let mut config = fresh_config();
     config.batches_only = batches_only;
@@ -88,7 +88,7 @@ async fn count(schema: &str, table: &str) -> i64 {
     meddle(schema, &sql, "i").await[0].get(0)
 }
 
-/// Waits until this many transactions wait for rows that others have locked.
+/// Waits until this many transactions wait for rows that other transactions have locked.
 async fn until_blocked(schema: &str, transactions: usize) {
     let waits = format!(
         "SELECT count(DISTINCT l.pid) = {transactions} FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
@@ -97,7 +97,8 @@ async fn until_blocked(schema: &str, transactions: usize) {
     until(&raw().await, &waits).await;
 }
 
-/// The first attempt is stored and not answered. The second is refused, and the store recognises its own events.
+/// The first attempt is stored, and its answer is lost. The fence refuses the second attempt, and the store recognises its own
+/// events.
 #[tokio::test]
 async fn fused_outcomes_whose_answer_is_lost_are_recognised_as_stored() {
     let line = Line::open().await;
@@ -118,7 +119,8 @@ async fn fused_outcomes_whose_answer_is_lost_are_recognised_as_stored() {
     assert_eq!((count(&schema, "worker_queue").await, count(&schema, "orchestrator_queue").await), (0, 0));
 }
 
-/// Both requests see the lease that they share. The transaction is undone when the second does not get it, and each is sent alone.
+/// Two requests of one transaction name the same lease. The store undoes the transaction when the second request lacks the lease,
+/// and resends each request alone.
 #[tokio::test]
 async fn one_lease_in_two_fused_requests_of_one_transaction_is_used_once() {
     let store = open(fresh_config().lanes(1)).await;
@@ -134,11 +136,15 @@ async fn one_lease_in_two_fused_requests_of_one_transaction_is_used_once() {
         store.complete_all_with_turn(with_borrowed, second_turn("j", now)),
     );
     assert_eq!((is_stored(&of_i), is_stored(&of_j)), (true, false));
-    assert_eq!(store.stats().transactions - before, 2, "one for each after the first one was undone");
+    assert_eq!(
+        store.stats().transactions - before,
+        2,
+        "after the undone transaction, each request has its own"
+    );
     assert_eq!((store.read("i").await.unwrap().len(), store.read("j").await.unwrap().len()), (2, 1));
 }
 
-/// A fetch waits for the execution of a turn that is not committed, and gets the turn with its events.
+/// A fetch waits for the lock on an execution whose turn is not committed yet, and then reads the events of that turn.
 #[tokio::test]
 async fn a_fetch_waits_for_fused_outcomes_that_are_not_committed() {
     for batches_only in [false, true] {
@@ -160,7 +166,8 @@ async fn a_fetch_waits_for_fused_outcomes_that_are_not_committed() {
     }
 }
 
-/// A turn of another process cancels the activities and is not committed yet. The outcomes wait for it, and are refused.
+/// A turn of another process cancels the activities and is not committed yet. The outcomes wait for its transaction, and the
+/// store refuses them.
 #[tokio::test]
 async fn fused_outcomes_wait_for_a_turn_that_cancels_their_activities() {
     for batches_only in [false, true] {
@@ -191,8 +198,9 @@ async fn fused_outcomes_wait_for_a_turn_that_cancels_their_activities() {
     }
 }
 
-/// Two processes complete different activities of the same instances at once, in opposite orders. Another transaction holds the execution
-/// in the middle until both wait, so that each would hold the executions on its side if the orders were different.
+/// Two processes complete different activities of the same instances, in opposite orders. Another transaction locks the execution
+/// in the middle until both processes wait: with different lock orders, each process would have locked the executions on its
+/// side.
 #[tokio::test]
 async fn fused_outcomes_of_two_processes_lock_instances_in_one_order() {
     const INSTANCES: usize = 5;
@@ -220,10 +228,10 @@ async fn fused_outcomes_of_two_processes_lock_instances_in_one_order() {
     for ((outcomes, is_stored), (of_other, by_other)) in
         of_one.iter().zip(by_one).zip(of_other.iter().zip(by_other.into_iter().rev()))
     {
-        assert_ne!(is_stored, by_other, "an instance takes the outcomes of one process");
+        assert_ne!(is_stored, by_other, "each instance stores the outcomes of one process");
         let (store, refused) = if is_stored { (&other, &of_other.0) } else { (&one, &outcomes.0) };
         for outcome in refused {
-            store.ack_work_item(&outcome.lock_token, None).await.expect("nothing was written");
+            store.ack_work_item(&outcome.lock_token, None).await.expect("refused outcomes keep their leases");
         }
     }
     let rows = format!(

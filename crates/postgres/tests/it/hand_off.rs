@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
 
-/// A store without periodic polls, and its schema. `batches_only`: a single commit takes the function for many.
+/// A store without periodic polls, and its schema. With `batches_only`, a lone commit calls the function for batches too.
 async fn open(batches_only: bool) -> (Arc<PostgresProvider>, String) {
     let mut config = fresh_config();
     config.batches_only = batches_only;
@@ -23,28 +23,28 @@ async fn open(batches_only: bool) -> (Arc<PostgresProvider>, String) {
     (Arc::new(PostgresProvider::new_with_config(config).await.unwrap()), schema)
 }
 
-/// Waits until one more poll is over, and those that the registration of a listener causes.
-async fn looked(store: &PostgresProvider, before: u64) {
-    let looked = async {
+/// Waits until a new fetch and the registration of the listener cause no further poll.
+async fn polled(store: &PostgresProvider, before: u64) {
+    let polled = async {
         while store.stats().polls == before {
             yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, looked).await.expect("fetches look");
+    tokio::time::timeout(PATIENCE, polled).await.expect("the new fetch polls");
     quiet(|| store.stats().polls).await;
 }
 
 type Turn = (OrchestrationItem, String, u32);
 
-/// A parked fetch of a turn that a poll has found nothing for.
+/// A parked fetch of a turn; its first poll has found none.
 async fn waiting_for_turn(store: &Arc<PostgresProvider>) -> JoinHandle<Turn> {
     let (own, polls) = (Arc::clone(store), store.stats().polls);
     let fetch = tokio::spawn(async move { turn(&*own).await });
-    looked(store, polls).await;
+    polled(store, polls).await;
     fetch
 }
 
-/// A parked fetch of activities that a poll has found nothing for.
+/// A parked fetch of activities; its first poll has found none.
 async fn waiting_for_work(
     store: &Arc<PostgresProvider>,
     max_items: usize,
@@ -63,7 +63,7 @@ async fn waiting_for_work(
         };
         own.fetch_work_items(request).await.unwrap()
     });
-    looked(store, polls).await;
+    polled(store, polls).await;
     fetch
 }
 
@@ -95,8 +95,8 @@ async fn start_is_handed_off_to_a_parked_fetch() {
         let (item, token, attempts) = waiting.await.unwrap();
         assert_eq!((item.instance.as_str(), item.messages.len(), attempts), (instance.as_str(), 1, 1));
         assert_eq!((item.orchestration_name.as_str(), item.execution_id), ("Orch", 1));
-        assert_eq!(store.stats().polls, polls, "no poll was needed");
-        // The lease is like one of a poll: no other fetch gets the turn, it can be renewed, and the delivery is counted.
+        assert_eq!(store.stats().polls, polls, "the hand-off needs no poll");
+        // The lease is like one of a poll: no other fetch gets the turn, a renewal succeeds, and the delivery is counted.
         let other = store.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap();
         assert!(other.is_none(), "{other:?}");
         store.renew_orchestration_item_lock(&token, LONG).await.unwrap();
@@ -118,20 +118,20 @@ async fn handed_off_lease_expires() {
     let own = Arc::clone(&store);
     const SHORT: Duration = Duration::from_millis(50);
     let waiting = tokio::spawn(async move { own.fetch_orchestration_item(SHORT, PATIENCE, None).await });
-    looked(&store, 0).await;
+    polled(&store, 0).await;
     enqueue(&*store, "i").await;
     let (_, lost, _) = waiting.await.unwrap().unwrap().unwrap();
     assert_eq!(store.stats().handed_off, 1);
     let (_, token, attempts) = turn(&*store).await;
     assert_eq!(attempts, 2);
-    assert!(ack(&*store, &lost, "i").await.is_err(), "it is over");
+    assert!(ack(&*store, &lost, "i").await.is_err(), "the lease has expired");
     ack(&*store, &token, "i").await.unwrap();
 
     let (own, polls) = (Arc::clone(&store), store.stats().polls);
     let waiting = tokio::spawn(async move {
         own.fetch_work_item(SHORT, PATIENCE, None, &TagFilter::DefaultOnly).await.unwrap().unwrap()
     });
-    looked(&store, polls).await;
+    polled(&store, polls).await;
     enqueue(&*store, "j").await;
     let (_, turn_token, _) = turn(&*store).await;
     store.commit_turn(&turn_token, begin("j", vec![activity("j", 2)])).await.unwrap();
@@ -139,7 +139,7 @@ async fn handed_off_lease_expires() {
     assert_eq!((attempts, store.stats().handed_off), (1, 2));
     let (_, token, attempts) = work(&*store).await;
     assert_eq!(attempts, 2);
-    assert!(store.ack_work_item(&lost, None).await.is_err(), "it is over");
+    assert!(store.ack_work_item(&lost, None).await.is_err(), "the lease has expired");
     store.ack_work_item(&token, None).await.unwrap();
 }
 
@@ -152,7 +152,7 @@ async fn messages_before_a_start_are_delivered_with_it() {
         name: "early".to_string(),
         data: "{}".to_string(),
     };
-    // The message is put off: its instance does not exist yet.
+    // The instance of the message does not exist yet, so the store delays the message.
     store.enqueue_for_orchestrator(event, Some(Duration::from_millis(1))).await.unwrap();
     enqueue(&*store, "i").await;
     let (item, token, _) = waiting.await.unwrap();
@@ -162,14 +162,14 @@ async fn messages_before_a_start_are_delivered_with_it() {
     let together = item.messages.len();
     ack(&*store, &token, "i").await.unwrap();
     if together == 1 {
-        assert_eq!(turn(&*store).await.0.messages.len(), 1, "the event is not lost");
+        assert_eq!(turn(&*store).await.0.messages.len(), 1, "the event follows in a turn of its own");
     }
 }
 
 #[tokio::test]
 async fn second_start_is_not_handed_off() {
     let (store, schema) = open(false).await;
-    // Both in one transaction: only the first one is handed off.
+    // One transaction stores both starts; only the first one is handed off.
     let waiting = waiting_for_turn(&store).await;
     join_all(["i", "i"].map(|instance| enqueue(&*store, instance))).await;
     let (item, token, _) = waiting.await.unwrap();
@@ -179,7 +179,7 @@ async fn second_start_is_not_handed_off() {
     assert_eq!((item.instance.as_str(), item.history.len()), ("i", 1));
     store.commit_turn(&token, TurnCommit { history_delta: vec![], ..begin("i", vec![]) }).await.unwrap();
 
-    // A start of an existing instance.
+    // A start of an existing instance is not handed off.
     let waiting = waiting_for_turn(&store).await;
     enqueue(&*store, "i").await;
     let (item, token, _) = waiting.await.unwrap();
@@ -223,7 +223,7 @@ async fn activities_are_handed_off_to_parked_fetches() {
             store.commit_turn(&token, begin(instance, items)).await.unwrap();
             let work = waiting.await.unwrap();
             assert_eq!(ids(&work), Vec::from_iter(scheduled));
-            assert_eq!(store.stats().polls, polls, "no poll was needed");
+            assert_eq!(store.stats().polls, polls, "the hand-off needs no poll");
             for work in work {
                 assert_eq!(work.attempt_count, 1);
                 assert_eq!(work.orchestration, Some(("Orch".to_string(), "1.0.0".to_string())));
@@ -252,7 +252,7 @@ async fn handoff_respects_tags_sessions_and_counts() {
     ];
     store.commit_turn(&token, begin("i", items)).await.unwrap();
     assert_eq!(ids(&tagged.await.unwrap()), [4]);
-    assert_eq!(ids(&untagged.await.unwrap()), [2], "one, as asked");
+    assert_eq!(ids(&untagged.await.unwrap()), [2], "the fetch asked for one activity");
     assert_eq!(store.stats().handed_off, 2);
     // The other activities are fetchable.
     let owner = waiting_for_work(&store, 9, TagFilter::Any, Some("owner"));
@@ -265,7 +265,7 @@ async fn stored_items_are_fetched_before_handed_off_ones() {
     enqueue(&*store, "i").await;
     let (_, token, _) = turn(&*store).await;
     let waiting = waiting_for_work(&store, 1, TagFilter::DefaultOnly, None).await;
-    // Another process has stored an item without a notification; then this process is notified.
+    // Another process has stored an item without a notification; then this process receives one.
     let other = fresh_config().schema(schema.clone()).listen(false);
     let other = PostgresProvider::new_with_config(other).await.unwrap();
     other.enqueue_for_worker(activity("older", 9)).await.unwrap();
@@ -277,7 +277,7 @@ async fn stored_items_are_fetched_before_handed_off_ones() {
 }
 
 #[tokio::test]
-async fn refused_turn_hands_nothing_off() {
+async fn refused_turn_hands_no_activity_off() {
     for batches_only in [true, false] {
         let (store, schema) = open(batches_only).await;
         enqueue(&*store, "i").await;
@@ -288,7 +288,7 @@ async fn refused_turn_hands_nothing_off() {
         let refused = store.commit_turn(&lost, begin("i", vec![activity("i", 2)])).await;
         assert!(refused.is_err());
         until(&raw().await, &format!("SELECT NOT EXISTS (SELECT FROM {schema}.worker_queue)")).await;
-        // A turn that fails as a whole hands nothing off either: its event exists.
+        // The event of this turn exists twice, so the whole commit fails and hands nothing off either.
         let twice = TurnCommit {
             history_delta: vec![started("i"), started("i")],
             ..begin("i", vec![activity("i", 2)])
@@ -299,9 +299,9 @@ async fn refused_turn_hands_nothing_off() {
     }
 }
 
-/// The caller goes away while the transaction that hands the item off is on its way.
+/// The caller drops its fetch while the transaction that hands the item off commits.
 #[tokio::test]
-async fn handoff_to_a_gone_fetch_is_given_back() {
+async fn handoff_to_a_dropped_fetch_is_given_back() {
     let (store, schema) = open(false).await;
     let waiting = waiting_for_turn(&store).await;
     let stop = Stop::in_commit(&schema, "orchestrator_queue").await;
@@ -337,7 +337,7 @@ async fn handoff_to_a_gone_fetch_is_given_back() {
     assert_eq!(store.stats().handed_off, 2);
 }
 
-/// An activity that its own turn cancels reaches no fetch.
+/// No fetch receives an activity that its own turn cancels.
 #[tokio::test]
 async fn activity_cancelled_in_its_turn_is_not_handed_off() {
     for batches_only in [true, false] {
@@ -356,9 +356,9 @@ async fn activity_cancelled_in_its_turn_is_not_handed_off() {
     }
 }
 
-/// The transaction may have waited for locks before it stores the activity.
+/// The transaction waits before it stores the activity, and the lease is measured from the time of storage.
 #[tokio::test]
-async fn handed_off_lease_begins_when_it_is_stored() {
+async fn handed_off_lease_begins_when_its_activity_is_stored() {
     const WAITED_MS: i64 = 300;
     for batches_only in [true, false] {
         let (store, schema) = open(batches_only).await;

@@ -1,4 +1,5 @@
-//! Leases of a transaction that was committed after its connection was lost: no fetch was given them.
+//! Leases in doubt: the server commits a transaction after its connection was cut, so that no fetch receives the leases, and the
+//! store gives them back.
 
 use crate::factory::fresh_config;
 use crate::line::Line;
@@ -17,7 +18,7 @@ async fn open(line: &Line) -> (Arc<PostgresProvider>, String) {
     (Arc::new(PostgresProvider::new_with_config(config).await.unwrap()), schema)
 }
 
-/// Cuts the line while a transaction is in COMMIT, which the server then completes.
+/// Cuts the line while a transaction is in COMMIT; the server then completes the commit.
 async fn lose(line: &Line, stop: Stop) {
     stop.reached().await;
     line.cut();
@@ -33,7 +34,7 @@ async fn handed_off_turn_in_doubt_is_given_back() {
     quiet(|| store.stats().polls).await;
     let stop = Stop::in_commit(&schema, "orchestrator_queue").await;
     let (started, ()) = tokio::join!(store.enqueue_for_orchestrator(start("i"), None), lose(&line, stop));
-    assert!(started.unwrap_err().is_retryable(), "nobody knows");
+    assert!(started.unwrap_err().is_retryable(), "the start is in doubt");
     let (item, _, attempts) = waiting.await.unwrap();
     assert_eq!((item.instance.as_str(), attempts), ("i", 1), "no delivery is counted");
 }
@@ -66,7 +67,7 @@ async fn activities_in_doubt_are_given_back() {
         loop {
             let fetched = own.fetch_work_item(LONG, PATIENCE, None, &TagFilter::DefaultOnly).await;
             match fetched {
-                Ok(work) => return work.expect("work is ready"),
+                Ok(work) => return work.expect("an activity is ready"),
                 Err(error) => assert!(error.is_retryable(), "{error}"),
             }
         }
@@ -75,7 +76,7 @@ async fn activities_in_doubt_are_given_back() {
     let stop = Stop::in_commit(&schema, "worker_queue").await;
     let commit = store.commit_turn(&token, begin("i", vec![activity("i", 2)]));
     let (committed, ()) = tokio::join!(commit, lose(&line, stop));
-    committed.expect("it was sent again, and is known to be stored");
+    committed.expect("the store resends the commit and recognises it as stored");
     let (_, token, attempts) = waiting.await.unwrap();
     assert_eq!(attempts, 1);
     store.ack_work_item(&token, None).await.unwrap();

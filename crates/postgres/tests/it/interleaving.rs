@@ -1,7 +1,8 @@
-//! Two workers at one instance or activity, interleaved one by one: the first is stopped in the middle of its transaction,
-//! where it holds the lease's row; then the second does what it does; then the first goes on.
+//! Two workers settle the lease of one turn or activity. The transaction of the first worker stops while it holds the lease's
+//! row; then the second worker begins its call; then the first one continues.
 //!
-//! The stop is a trigger in the schema of the test, which waits for a lock that the test holds: the shipped code is what runs.
+//! A trigger in the schema of the test stops the transaction: it waits for a lock that the test holds, so the tests run the
+//! shipped code.
 
 use crate::factory::{fresh_config, raw};
 use crate::listening::quiet;
@@ -23,7 +24,7 @@ enum Op {
 
 const OPS: [Op; 4] = [Op::Fetch, Op::Renew, Op::Ack, Op::Abandon];
 
-/// What the two are at.
+/// The item whose lease the two workers settle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Turn,
@@ -47,7 +48,7 @@ impl Kind {
         })
     }
 
-    /// What a worker does with its token; a token for what it fetched, nothing for the rest.
+    /// Runs the worker's call with its token. A fetch returns the token of the fetched item, other calls return none.
     async fn act(
         self,
         op: Op,
@@ -66,7 +67,7 @@ impl Kind {
         Ok(None)
     }
 
-    /// How often it was done, by what is stored.
+    /// The number of stored turns or outcomes.
     async fn done(self, client: &Client, schema: &str) -> i64 {
         let sql = match self {
             Self::Turn => format!("SELECT count(*) FROM {schema}.history"),
@@ -76,10 +77,10 @@ impl Kind {
     }
 }
 
-/// What a worker does, on its way.
+/// The running call of a worker.
 type Task = JoinHandle<Result<Option<String>, ProviderError>>;
 
-/// A trigger that stops the first worker after it has changed the row of the lease.
+/// A trigger that stops the first worker after its transaction has changed the row of the lease.
 fn stop(schema: &str, table: &str) -> String {
     format!(
         "CREATE FUNCTION {schema}.stop() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -107,10 +108,10 @@ async fn interleave(kind: Kind, first: Op, second: Op) {
         Kind::Turn => enqueue(&*one, "i").await,
         Kind::Work => one.enqueue_for_worker(activity("i", 2)).await.unwrap(),
     }
-    let token = kind.fetch(&other).await.unwrap().expect("it is ready");
+    let token = kind.fetch(&other).await.unwrap().expect("the item is ready");
     let meddler = raw().await;
     if first == Op::Fetch {
-        // There is something to fetch only if the lease is over; the second still has its token.
+        // The first worker can fetch the item only after its lease has expired; the second worker still has its token.
         let over = format!("UPDATE {schema}.{} SET locked_until = 1", kind.table());
         meddler.execute(&over, &[]).await.unwrap();
     }
@@ -131,7 +132,7 @@ async fn interleave(kind: Kind, first: Op, second: Op) {
     };
     until(&meddler, &waits("first")).await;
     let after = started(&other, second);
-    // It ends by itself, or waits for the first.
+    // The second call ends, or waits for the first one.
     let blocked = async {
         while !after.is_finished() {
             if meddler.query_one(&waits("second"), &[]).await.unwrap().get::<_, bool>(0) {
@@ -139,15 +140,17 @@ async fn interleave(kind: Kind, first: Op, second: Op) {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, blocked).await.unwrap_or_else(|_| panic!("{what}: the second hangs"));
+    tokio::time::timeout(PATIENCE, blocked).await.unwrap_or_else(|_| panic!("{what}: the second call hangs"));
     meddler.execute(&format!("SELECT pg_advisory_unlock({gate})"), &[]).await.unwrap();
-    let finish = async |task: Task| tokio::time::timeout(PATIENCE, task).await.expect("it ends").unwrap();
+    let finish =
+        async |task: Task| tokio::time::timeout(PATIENCE, task).await.expect("both calls end").unwrap();
     let (stopped, after) = (finish(stopped).await, finish(after).await);
 
-    // What the first did counts, since it was there first; the second meets what is left.
+    // The call of the first worker succeeds, because it locked the row first; the second call finds the row as the first one left
+    // it.
     assert!(stopped.is_ok(), "{what}: {stopped:?}");
     let second_succeeds = match (first, second) {
-        // Nothing is left of the lease, and of what it was for, or it belongs to the first.
+        // The lease that the second worker names has ended, or belongs to the first worker.
         (Op::Fetch, Op::Renew | Op::Ack | Op::Abandon) => false,
         (Op::Ack | Op::Abandon, Op::Renew | Op::Ack | Op::Abandon) => false,
         (Op::Renew, _) | (_, Op::Fetch) => true,
@@ -168,7 +171,7 @@ async fn interleave(kind: Kind, first: Op, second: Op) {
         .count();
     assert_eq!(kind.done(&meddler, &schema).await, i64::try_from(acked).unwrap(), "{what}");
 
-    // Whatever happened, it is done once in the end.
+    // After both calls, the turn or the outcome can be stored, once.
     meddler.batch_execute(&format!("DROP FUNCTION {schema}.stop() CASCADE")).await.unwrap();
     if acked == 0 {
         let is_held = matches!((first, second), (Op::Renew, Op::Renew | Op::Fetch));
@@ -179,7 +182,7 @@ async fn interleave(kind: Kind, first: Op, second: Op) {
                 .await
                 .unwrap()
                 .unwrap()
-                .unwrap_or_else(|| panic!("{what}: it is lost")),
+                .unwrap_or_else(|| panic!("{what}: the item is lost")),
         };
         kind.act(Op::Ack, &one, &holder).await.unwrap_or_else(|error| panic!("{what}: {error}"));
     }
@@ -188,7 +191,7 @@ async fn interleave(kind: Kind, first: Op, second: Op) {
 }
 
 #[tokio::test]
-async fn all_pairs_at_a_turn() {
+async fn two_calls_on_one_turn_store_it_once_in_every_order() {
     for first in OPS {
         for second in OPS {
             interleave(Kind::Turn, first, second).await;
@@ -197,7 +200,7 @@ async fn all_pairs_at_a_turn() {
 }
 
 #[tokio::test]
-async fn all_pairs_at_an_activity() {
+async fn two_calls_on_one_activity_store_its_outcome_once_in_every_order() {
     for first in OPS {
         for second in OPS {
             interleave(Kind::Work, first, second).await;
@@ -205,7 +208,7 @@ async fn all_pairs_at_an_activity() {
     }
 }
 
-/// A store that looks only when there is a reason, with a turn of "i" under a token and a fetch that waits for the next one.
+/// A store without periodic polls, the token of a turn of "i", and a fetch that waits for the next turn.
 struct Waiting {
     store: Arc<PostgresProvider>,
     schema: String,
@@ -228,13 +231,14 @@ impl Waiting {
         Self { store, schema, token, next }
     }
 
-    /// Commits the turn up to a stop; then something is brought, and it goes on. The fetch has to get that.
-    async fn finds(self, stop: Stop, brought: impl AsyncFnOnce(&PostgresProvider)) {
+    /// Commits the turn up to the stop, stores a message, and lets the commit continue. The fetch returns a turn with the
+    /// message.
+    async fn finds(self, stop: Stop, send_message: impl AsyncFnOnce(&PostgresProvider)) {
         let Self { store, token, next, .. } = self;
         let own = Arc::clone(&store);
         let committed = tokio::spawn(async move { own.commit_turn(&token, begin("i", vec![])).await });
         stop.reached().await;
-        brought(&store).await;
+        send_message(&store).await;
         stop.end().await;
         committed.await.unwrap().unwrap();
         let (item, ..) = next.await.unwrap();
@@ -242,7 +246,7 @@ impl Waiting {
     }
 }
 
-/// The commit has looked for messages before this one came, and this one has found the lease.
+/// The message arrives after the commit has checked for messages, and while the lease still exists.
 #[tokio::test]
 async fn message_during_a_commit_is_fetched() {
     let waiting = Waiting::open(false).await;
@@ -254,14 +258,14 @@ async fn message_during_a_commit_is_fetched() {
     waiting.finds(stop, late).await;
 }
 
-/// It comes while the commit is being written, from a process that tells nobody.
+/// Another process stores the message without a notification while the transaction of the commit runs.
 #[tokio::test]
 async fn unnotified_message_during_a_commit_is_fetched() {
     for batches_only in [true, false] {
         let waiting = Waiting::open(batches_only).await;
         let schema = waiting.schema.clone();
         let stop = Stop::after_insert(&schema, "history").await;
-        // Surely later than when the commit began, in whole milliseconds.
+        // The message is visible at least a millisecond after the commit began: times are in whole milliseconds.
         let message = format!(
             "SELECT pg_sleep(0.005);
              INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)

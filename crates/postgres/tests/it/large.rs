@@ -1,4 +1,4 @@
-//! Messages with large texts: delivered whole, and not in the way of small requests.
+//! Messages with large texts: fetches deliver them whole, and they do not delay small requests.
 
 use crate::factory::fresh_config;
 use crate::support::*;
@@ -87,10 +87,10 @@ async fn turn_whose_lease_ends_before_its_texts_are_read_is_fetched_again() {
 }
 
 #[tokio::test]
-async fn large_messages_take_every_lane_but_one_and_a_renewal_gets_that() {
+async fn large_messages_leave_one_lane_for_a_renewal() {
     let rows = [
-        // Lanes, connections, and the large messages that are on their way at a time. A connection more than the lanes and one
-        // for reads is for arrivals.
+        // Lanes, connections, and the large messages that are sent at the same time. The store needs one connection more than the
+        // lanes for arrivals, and one for reads.
         (2, 3, 1),
         (2, 10, 2),
         (3, 4, 2),
@@ -110,7 +110,7 @@ async fn large_messages_take_every_lane_but_one_and_a_renewal_gets_that() {
         stop.reached_by(expected).await;
         for _ in 0..3 {
             let renewed = timeout(PATIENCE, store.renew_orchestration_item_lock(&token, LONG)).await;
-            renewed.unwrap_or_else(|_| panic!("{lanes} lanes: a renewal finds no free lane")).unwrap();
+            renewed.unwrap_or_else(|_| panic!("{lanes} lanes: no lane is free for a renewal")).unwrap();
         }
         stop.reached_by(expected).await;
         stop.end().await;

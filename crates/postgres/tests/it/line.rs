@@ -10,21 +10,21 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What becomes of bytes in one direction.
+/// The treatment of the bytes of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     Pass,
-    /// They are read and vanish, and so does the end of the connection.
+    /// The line reads the bytes and drops them, and does not forward the end of the connection.
     Swallow,
-    /// Each piece waits this long.
+    /// The line delays each piece by this time.
     Delay(Duration),
-    /// One byte after the other, with this pause after each hundred.
+    /// The line forwards single bytes, and pauses this long after each hundred.
     Trickle(Duration),
-    /// All before the next `COMMIT` of a lane, and then nothing.
+    /// The line forwards the bytes before the next `COMMIT` of a lane, and drops the rest.
     SwallowCommit,
 }
 
-/// Client to server, and server to client.
+/// The flow from client to server, and the flow from server to client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flows {
     pub(crate) up: Flow,
@@ -42,12 +42,12 @@ impl Flows {
 struct Pipe {
     flows: watch::Sender<Flows>,
     cut: watch::Sender<bool>,
-    /// Whether it has asked to hear notifications, and whether it has been used for a transaction of a lane.
+    /// Whether the client has sent `LISTEN`, and whether it has sent a transaction of a lane.
     listens: AtomicBool,
     transacts: AtomicBool,
 }
 
-/// Which connections something happens to.
+/// The connections that a call changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
     All,
@@ -57,12 +57,12 @@ pub(crate) enum Whose {
     OneLane,
 }
 
-/// Stands between a store and the server.
+/// A proxy between a store and the server.
 pub(crate) struct Line {
     pub(crate) url: String,
     pub(crate) port: u16,
     pipes: Arc<Mutex<Vec<Arc<Pipe>>>>,
-    /// What happens to connections that are opened from now on; `None` refuses them.
+    /// The flows of connections that clients open from now on; `None` refuses them.
     fresh: watch::Sender<Option<Flows>>,
 }
 
@@ -100,7 +100,7 @@ impl Line {
         }
     }
 
-    /// What happens to connections that are there; says to how many.
+    /// Sets the flows of the chosen open connections; returns their number.
     pub(crate) fn set(&self, whose: Whose, flows: Flows) -> usize {
         let pipes = self.pipes.lock().unwrap();
         let is_one = |pipe: &&Arc<Pipe>| match whose {
@@ -116,7 +116,7 @@ impl Line {
         chosen.len()
     }
 
-    /// What happens to connections that are opened from now on; `None` refuses them.
+    /// Sets the flows of connections that clients open from now on; `None` refuses them.
     pub(crate) fn set_fresh(&self, flows: Option<Flows>) {
         self.fresh.send_replace(flows);
     }
@@ -138,7 +138,7 @@ async fn carry(client: TcpStream, server: String, pipe: Arc<Pipe>) {
     }
 }
 
-/// Carries bytes one way. An end is carried too, unless it is swallowed: then the other side never learns of it.
+/// Forwards the bytes of one direction, and their end. The end of a swallowed direction is not forwarded.
 async fn pump(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
@@ -156,7 +156,7 @@ async fn pump(
             if has_swallowed || now == Flow::Swallow {
                 return pending().await;
             }
-            // The other side may be gone.
+            // The other side may have closed the connection.
             let _ = to.shutdown().await;
             return;
         }
@@ -178,7 +178,7 @@ async fn pump(
             }
             Flow::Trickle(pause) => trickle(&mut to, bytes, pause).await,
             Flow::SwallowCommit => {
-                // The message: its kind, its length, its text and a zero.
+                // The message `COMMIT`: its kind, its length, its text and a zero byte.
                 let commit = bytes.windows(12).position(|window| window == b"Q\0\0\0\x0bCOMMIT\0");
                 has_swallowed = commit.is_some();
                 to.write_all(&bytes[..commit.unwrap_or(count)]).await
@@ -200,7 +200,7 @@ async fn trickle(to: &mut OwnedWriteHalf, bytes: &[u8], pause: Duration) -> std:
     Ok(())
 }
 
-/// The slowness of a network.
+/// Waits as long as a slow network would.
 async fn wait(pause: Duration) {
     let _ = tokio::time::timeout(pause, pending::<()>()).await;
 }

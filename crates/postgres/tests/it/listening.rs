@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
 
-/// A store that polls so seldom that only notifications can be fast.
-pub(crate) fn deaf_to_time(name: &str) -> ProviderConfig {
+/// The configuration of a store that polls every ten minutes, so that only a notification can wake a fetch in time.
+pub(crate) fn rarely_polling(name: &str) -> ProviderConfig {
     let mut config = fresh_config().application_name(name);
     config.idle_poll_interval = Duration::from_secs(600);
     config
@@ -20,7 +20,7 @@ pub(crate) async fn open(config: &ProviderConfig) -> Arc<PostgresProvider> {
     Arc::new(PostgresProvider::new_with_config(config.clone()).await.unwrap())
 }
 
-/// Waits until no poll has been made for a while; returns the number of polls.
+/// Waits until the number of polls stays the same for 0.3 s; returns the number.
 pub(crate) async fn quiet(polls: impl Fn() -> u64) -> u64 {
     let client = raw().await;
     loop {
@@ -46,17 +46,17 @@ async fn parked(store: &Arc<PostgresProvider>, schema: &str, column: &str) -> Jo
     fetch
 }
 
-/// The fetch is registered after the commit was put together, and long before it is sent.
+/// The fetch registers after the store has built the commit, and before the slow connection sends the commit.
 #[tokio::test]
-async fn commit_on_a_slow_new_connection_notifies_a_fetch_that_came_meanwhile() {
+async fn commit_on_a_slow_new_connection_notifies_a_fetch_that_registers_meanwhile() {
     let line = Line::open().await;
-    let config = deaf_to_time("slow");
+    let config = rarely_polling("slow");
     let schema = config.schema_name.clone().unwrap();
     let there = open(&config).await;
     let mut through_the_line = config.clone().application_name("slow line");
     through_the_line.connection = ConnectionConfig::Url(line.url.clone());
     let here = open(&through_the_line).await;
-    // Until its listener has read the registrations, a process notifies the others of every commit.
+    // A process notifies the others of every commit until its listener has read the registrations.
     let has_listener = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE application_name = 'slow line'
                         AND state = 'idle' AND query LIKE '%.listeners%')";
     until(&raw().await, has_listener).await;
@@ -67,7 +67,7 @@ async fn commit_on_a_slow_new_connection_notifies_a_fetch_that_came_meanwhile() 
 
 #[tokio::test]
 async fn commit_notifies_a_fetch_of_another_process() {
-    let config = deaf_to_time("hears");
+    let config = rarely_polling("hears");
     let schema = config.schema_name.clone().unwrap();
     let [here, there] = [open(&config).await, open(&config).await];
     let waiting = parked(&there, &schema, "turns").await;
@@ -82,18 +82,18 @@ async fn commit_notifies_a_fetch_of_another_process() {
 
 #[tokio::test]
 async fn end_of_an_instance_notifies_watches_of_other_processes() {
-    let config = deaf_to_time("hears");
+    let config = rarely_polling("hears");
     let schema = config.schema_name.clone().unwrap();
     let [here, there] = [open(&config).await, open(&config).await];
     let watch = there.watch_instance("i", Interest::Ended).unwrap();
     until(&raw().await, &format!("SELECT coalesce(bool_or(watches), false) FROM {schema}.listeners")).await;
     run(&*here, "i").await;
-    tokio::time::timeout(PATIENCE, watch).await.expect("it is heard");
+    tokio::time::timeout(PATIENCE, watch).await.expect("the watch resolves");
 }
 
 #[tokio::test]
 async fn no_process_is_notified_while_none_is_registered() {
-    let config = deaf_to_time("hears");
+    let config = rarely_polling("hears");
     let [here, there] = [open(&config).await, open(&config).await];
     for n in 0..20 {
         run(&*here, &format!("i{n}")).await;
@@ -105,7 +105,7 @@ async fn no_process_is_notified_while_none_is_registered() {
 #[tokio::test]
 async fn commit_notifies_one_of_many_idle_processes() {
     const WORKERS: usize = 16;
-    let config = deaf_to_time("herd").pool_size(2);
+    let config = rarely_polling("herd").pool_size(2);
     let schema = config.schema_name.clone().unwrap();
     let here = open(&config).await;
     let mut herd = Vec::new();
@@ -119,9 +119,9 @@ async fn commit_notifies_one_of_many_idle_processes() {
     until(&raw().await, &all).await;
     let polls = || herd.iter().map(|(store, _)| store.stats().polls).sum::<u64>();
     let notifications = || herd.iter().map(|(store, _)| store.stats().notifications).sum::<u64>();
-    // The polls that follow a registration are over.
+    // The polls that follow the registrations are over.
     let before = quiet(polls).await;
-    // One by one, then many in one transaction, of which one process is notified.
+    // Three commits with one message each, then five messages in few transactions, each of which notifies one process.
     for n in 0..3 {
         enqueue(&*here, &format!("i{n}")).await;
     }
@@ -132,8 +132,9 @@ async fn commit_notifies_one_of_many_idle_processes() {
             yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, served).await.expect("all are served");
-    // A process forwards a notification when it was served, and when it was served before the notification came.
+    tokio::time::timeout(PATIENCE, served).await.expect("the processes fetch all turns");
+    // A notified process forwards the notification after its fetch returned, also if the fetch returned before the notification
+    // arrived.
     assert!(notifications() <= 40, "notified {} times of 8 messages", notifications());
     assert!(polls() - before <= 30, "{} polls for 8 messages by {WORKERS} workers", polls() - before);
     herd.iter().for_each(|(_, fetch)| fetch.abort());
@@ -156,7 +157,7 @@ async fn without_a_listener_fetches_poll() {
 #[tokio::test]
 async fn cut_listener_reconnects_and_registers_again() {
     let name = fresh_name("listener");
-    let config = deaf_to_time(&name);
+    let config = rarely_polling(&name);
     let schema = config.schema_name.clone().unwrap();
     let there = open(&config).await;
     let here = open(&config.clone().application_name("other")).await;
@@ -179,19 +180,19 @@ fn channel_of(schema: &str) -> String {
     format!("outlast_{:016x}", hash >> 2)
 }
 
-/// More notifications at once than the listener keeps: it reads the registrations and tells all watches.
+/// The server sends more notifications than the listener keeps: the listener reads the registrations and notifies all watches.
 #[tokio::test]
-async fn dropped_notifications_are_made_up_for() {
-    let config = deaf_to_time("flooded");
+async fn watch_resolves_after_the_listener_dropped_notifications() {
+    let config = rarely_polling("flooded");
     let schema = config.schema_name.clone().unwrap();
     let store = open(&config).await;
     let watch = store.watch_instance("i", Interest::Ended).unwrap();
     let client = raw().await;
     until(&client, &format!("SELECT coalesce(bool_or(watches), false) FROM {schema}.listeners")).await;
-    // All arrive with one commit, and the last one names the watched instance.
+    // One commit sends all notifications, and the last one names the watched instance.
     let flood = "SELECT count(pg_notify($1::text, CASE WHEN n < 20000 THEN '[\"x\", ' || n || ']'
                                                    ELSE '[\"x\", null, null, [\"i\"]]' END))
                  FROM generate_series(1, 20000) AS n";
     client.query_one(flood, &[&channel_of(&schema)]).await.unwrap();
-    tokio::time::timeout(PATIENCE, watch).await.expect("it is heard");
+    tokio::time::timeout(PATIENCE, watch).await.expect("the watch resolves");
 }

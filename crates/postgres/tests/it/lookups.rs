@@ -1,4 +1,5 @@
-//! Plans that were made for empty tables stay in use when the tables are full: no statement may read a table for a few of its rows.
+//! The server keeps plans that it made for empty tables after the tables have filled: no statement may scan a whole table for a
+//! few rows.
 
 use crate::factory::{fresh_config, raw};
 use crate::support::*;
@@ -18,7 +19,7 @@ use tokio_postgres::Client;
 const OTHERS: i64 = 3_000;
 const WAVE: usize = 8;
 
-/// Waits until the connections of the store are closed: a connection reports its statistics when it ends.
+/// Waits until the connections of the store have ended: a connection reports its statistics when it ends.
 async fn until_closed(client: &Client, schema: &str) {
     let question = "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name =";
     until(client, &format!("{question} '{schema}'")).await;
@@ -43,8 +44,10 @@ async fn wave(store: &PostgresProvider, name: &str) {
         };
         store.commit_turn(token, commit)
     });
-    let times =
-        join_all(commits).await.into_iter().map(|committed| committed.unwrap().expect("it says when"));
+    let times = join_all(commits)
+        .await
+        .into_iter()
+        .map(|committed| committed.unwrap().expect("the commit returns its time"));
     let now = times.max().unwrap();
 
     let begun = kept.iter().filter(|(item, ..)| item.history.is_empty());
@@ -62,7 +65,7 @@ async fn wave(store: &PostgresProvider, name: &str) {
                 assert!(matches!(taken, Completion::WithTurn { .. }), "{taken:?}");
             }
         }
-        store.read_outcome(instance).await.unwrap().expect("it has begun");
+        store.read_outcome(instance).await.unwrap().expect("the instance has an outcome or runs");
     });
     join_all(completions).await;
 }
@@ -75,7 +78,7 @@ fn end(instance: &str) -> TurnCommit {
     TurnCommit { history_delta, metadata, ..begin(instance, vec![]) }
 }
 
-/// Fills every table, as others would have by now.
+/// Fills every table with rows of other instances.
 async fn fill(schema: &str) {
     let all = format!("generate_series(1, {OTHERS}) AS n");
     execute(&format!(
@@ -101,12 +104,12 @@ async fn fill(schema: &str) {
 }
 
 /// A store whose tables the planner believes to be empty, and its schema.
-async fn known_to_be_empty(batches_only: bool) -> (PostgresProvider, String) {
-    let (store, config) = known_to_be_empty_with(batches_only, MessageBound::default()).await;
+async fn planned_for_empty_tables(batches_only: bool) -> (PostgresProvider, String) {
+    let (store, config) = planned_for_empty_tables_with(batches_only, MessageBound::default()).await;
     (store, config.schema_name.unwrap())
 }
 
-async fn known_to_be_empty_with(
+async fn planned_for_empty_tables_with(
     batches_only: bool,
     bound: MessageBound,
 ) -> (PostgresProvider, ProviderConfig) {
@@ -123,26 +126,26 @@ async fn known_to_be_empty_with(
     (store, config)
 }
 
-/// Closes the store, and counts the rows that are read from here on.
-async fn forget_what_was_read(store: PostgresProvider, schema: &str) {
+/// Closes the store and resets the statistics of its tables and indexes.
+async fn close_and_reset_statistics(store: PostgresProvider, schema: &str) {
     drop(store);
     let client = raw().await;
     until_closed(&client, schema).await;
-    // Until an index is vacuumed, scans read the places of rows that are gone. Transactions of other tests delay that.
+    // Scans visit the entries of deleted rows until the index is vacuumed. Transactions of other tests delay the vacuum.
     let vacuumed = async {
         let dead = "SELECT n_dead_tup FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'orchestrator_queue'";
         while client.query_one(dead, &[&schema]).await.unwrap().get::<_, i64>(0) > 0 {
             execute(&format!("VACUUM {schema}.orchestrator_queue")).await;
         }
     };
-    timeout(PATIENCE, vacuumed).await.expect("the dead rows go");
+    timeout(PATIENCE, vacuumed).await.expect("the vacuum removes the dead rows");
     let reset = "SELECT pg_stat_reset_single_table_counters(c.oid) FROM pg_class AS c
                  WHERE c.relnamespace = to_regnamespace($1) AND c.relkind IN ('r', 'i')";
     client.query(reset, &[&schema]).await.unwrap();
 }
 
-/// Fails if a statement has read as many rows as other instances have.
-async fn nothing_was_read_as_a_whole(store: PostgresProvider, schema: &str) {
+/// Fails if the statements have read as many rows of a table or index as other instances have.
+async fn no_table_was_scanned(store: PostgresProvider, schema: &str) {
     drop(store);
     let client = raw().await;
     until_closed(&client, schema).await;
@@ -157,30 +160,30 @@ async fn nothing_was_read_as_a_whole(store: PostgresProvider, schema: &str) {
 #[tokio::test]
 async fn batch_reads_no_rows_of_other_instances() {
     for batches_only in [true, false] {
-        let (store, schema) = known_to_be_empty(batches_only).await;
+        let (store, schema) = planned_for_empty_tables(batches_only).await;
         wave(&store, "first").await;
-        // `fill` copies this start, which no fetch takes, into a backlog.
+        // `fill` copies this start, which no fetch leases, into a backlog.
         store.enqueue_for_orchestrator(start("pattern"), None).await.unwrap();
         fill(&schema).await;
         wave(&store, "second").await;
-        nothing_was_read_as_a_whole(store, &schema).await;
+        no_table_was_scanned(store, &schema).await;
     }
 }
 
-/// A turn of the instance with many messages.
+/// Fetches a turn of the instance `crowd`, and returns its token.
 async fn turn_of_crowd(store: &PostgresProvider, messages: usize) -> String {
     let (item, token, _) = turn(store).await;
     assert_eq!((item.instance.as_str(), item.messages.len()), ("crowd", messages));
     token
 }
 
-/// Neither the polls for other instances nor the turns of the instance itself may read its waiting messages again and again.
+/// Neither polls for other instances nor turns of the instance itself read its waiting messages repeatedly.
 #[tokio::test]
 async fn messages_that_wait_for_a_leased_instance_are_not_read() {
     const FEW: usize = 10;
     for batches_only in [true, false] {
         let bound = MessageBound::new(FEW, 1_000_000);
-        let (store, config) = known_to_be_empty_with(batches_only, bound).await;
+        let (store, config) = planned_for_empty_tables_with(batches_only, bound).await;
         let schema = config.schema_name.clone().unwrap();
         enqueue(&store, "crowd").await;
         let token = turn_of_crowd(&store, 1).await;
@@ -190,12 +193,12 @@ async fn messages_that_wait_for_a_leased_instance_are_not_read() {
              SELECT 'crowd', '{item}', n, n, false FROM generate_series(1, {OTHERS} + 1000) AS n"
         ))
         .await;
-        // A poll reads all of them and has them set aside.
+        // A poll reads all the messages and has them set aside.
         wave(&store, "first").await;
         let free = "SELECT count(*) = 0 FROM {schema}.orchestrator_queue WHERE NOT is_aside AND instance_id = 'crowd' AND lock_token IS NULL";
         until(&raw().await, &free.replace("{schema}", &schema)).await;
         store.commit_turn(&token, begin("crowd", vec![])).await.unwrap();
-        forget_what_was_read(store, &schema).await;
+        close_and_reset_statistics(store, &schema).await;
 
         let store = PostgresProvider::new_with_config(config).await.unwrap();
         for n in 0..5 {
@@ -211,16 +214,16 @@ async fn messages_that_wait_for_a_leased_instance_are_not_read() {
                 ),
             }
         }
-        nothing_was_read_as_a_whole(store, &schema).await;
+        no_table_was_scanned(store, &schema).await;
     }
 }
 
-/// Held instances with a message each cost neither fetches nor the hold and the release of another instance.
+/// Held instances with a message each slow down neither fetches nor the hold and release of another instance.
 #[tokio::test]
 async fn messages_of_held_instances_are_not_read() {
     let hold = Hold { kind: HoldKind::Paused, actor: "me".to_string(), reason: String::new() };
     for batches_only in [true, false] {
-        let (store, schema) = known_to_be_empty(batches_only).await;
+        let (store, schema) = planned_for_empty_tables(batches_only).await;
         wave(&store, "first").await;
         let item = serde_json::to_string(&completed("held", 2)).unwrap();
         let all = format!("generate_series(1, {OTHERS}) AS n");
@@ -240,15 +243,15 @@ async fn messages_of_held_instances_are_not_read() {
             assert_eq!(store.hold_instance(&id, &hold).await, Ok(HoldOutcome::Held));
             wave(&store, &format!("held-beside-{n}")).await;
             assert_eq!(store.release_instance(&id).await, Ok(ReleaseOutcome::Released));
-            // A turn of this instance, or of one that a wave has left behind.
+            // The fetch returns a turn of the released instance, or of one that a wave has left.
             let (_, token, _) = turn(&store).await;
             assert_eq!(store.hold_turn(&token, &hold).await, Ok(HoldOutcome::Held));
         }
-        nothing_was_read_as_a_whole(store, &schema).await;
+        no_table_was_scanned(store, &schema).await;
     }
 }
 
-/// Activities of a session and of none, fetched one by one by who may have both.
+/// Enqueues activities with and without a session, and fetches each with the owner of the session.
 async fn sessions(store: &PostgresProvider, tags: &TagFilter) {
     let owner = SessionFetchConfig { owner_id: "me".to_string(), lock_timeout: LONG };
     for n in 0..WAVE as u64 {
@@ -256,8 +259,11 @@ async fn sessions(store: &PostgresProvider, tags: &TagFilter) {
         store.enqueue_for_worker(item).await.unwrap();
     }
     for n in 0..WAVE as u64 {
-        let (item, token, _) =
-            store.fetch_work_item(LONG, PATIENCE, Some(&owner), tags).await.unwrap().expect("there is work");
+        let (item, token, _) = store
+            .fetch_work_item(LONG, PATIENCE, Some(&owner), tags)
+            .await
+            .unwrap()
+            .expect("an activity is ready");
         assert!(matches!(item, WorkItem::ActivityExecute { id, .. } if id == n), "oldest first: {item:?}");
         store.renew_work_item_lock(&token, LONG).await.unwrap();
         store.ack_work_item(&token, None).await.unwrap();
@@ -265,13 +271,14 @@ async fn sessions(store: &PostgresProvider, tags: &TagFilter) {
 }
 
 #[tokio::test]
-async fn fetch_reads_no_rows_it_may_not_have() {
+async fn fetch_reads_no_activities_for_which_it_is_not_eligible() {
     for tags in [TagFilter::DefaultOnly, TagFilter::default_and(["mine"])] {
-        let (store, schema) = known_to_be_empty(false).await;
+        let (store, schema) = planned_for_empty_tables(false).await;
         sessions(&store, &tags).await;
         let all = format!("generate_series(1, {OTHERS}) AS n");
         let columns = "work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag, lock_token, locked_until";
-        // Of sessions that somebody else holds, of another tag, and what others are at, with and without a session.
+        // Rows that the fetch must skip: activities of sessions of another owner, activities with another tag, and leased
+        // activities with and without a session.
         execute(&format!(
             "INSERT INTO {schema}.sessions (session_id, worker_id, locked_until, last_activity_at)
              SELECT 's-' || n, 'other', 99999999999999, 1 FROM generate_series(0, 9) AS n;
@@ -286,13 +293,13 @@ async fn fetch_reads_no_rows_it_may_not_have() {
         // A fetch that finds no activity reads the time of the next one.
         let nothing = store.fetch_work_item(LONG, Duration::from_millis(50), None, &tags).await.unwrap();
         assert!(nothing.is_none(), "{nothing:?}");
-        nothing_was_read_as_a_whole(store, &schema).await;
+        no_table_was_scanned(store, &schema).await;
     }
 }
 
 #[tokio::test]
 async fn session_cleanup_reads_no_activities_of_sessions_that_stay() {
-    let (store, schema) = known_to_be_empty(false).await;
+    let (store, schema) = planned_for_empty_tables(false).await;
     execute(&format!(
         "INSERT INTO {schema}.sessions (session_id, worker_id, locked_until, last_activity_at)
          VALUES ('gone', 'w', 1, 1), ('needed', 'w', 1, 1);
@@ -301,23 +308,23 @@ async fn session_cleanup_reads_no_activities_of_sessions_that_stay() {
     ))
     .await;
     assert_eq!(store.cleanup_orphaned_sessions(Duration::from_secs(1)).await.unwrap(), 1);
-    nothing_was_read_as_a_whole(store, &schema).await;
+    no_table_was_scanned(store, &schema).await;
 }
 
 #[tokio::test]
 async fn deletion_reads_no_rows_that_stay() {
-    let (store, schema) = known_to_be_empty(false).await;
+    let (store, schema) = planned_for_empty_tables(false).await;
     fill(&schema).await;
     let ids: Vec<String> = (1..=10).map(|n| format!("old-{n}")).collect();
     let filter = InstanceFilter { instance_ids: Some(ids), ..InstanceFilter::default() };
     let deleted = store.delete_instance_bulk(filter).await.unwrap();
     assert_eq!(deleted.instances_deleted, 10);
-    nothing_was_read_as_a_whole(store, &schema).await;
+    no_table_was_scanned(store, &schema).await;
 }
 
 #[tokio::test]
 async fn retention_reads_a_page_and_the_rows_that_it_deletes() {
-    let (store, schema) = known_to_be_empty(false).await;
+    let (store, schema) = planned_for_empty_tables(false).await;
     execute(&format!(
         "INSERT INTO {schema}.instances (instance_id, orchestration_name, current_execution_id, created_at, updated_at)
          SELECT 'done-' || n, 'Orch', 1, 1, 1 FROM generate_series(1, 10) AS n;
@@ -338,15 +345,15 @@ async fn retention_reads_a_page_and_the_rows_that_it_deletes() {
         let deleted = store.delete_ended(&ids, 5).await.unwrap().unwrap();
         assert_eq!(deleted.instances_deleted, expected);
     }
-    // Nothing to delete, and less than one step.
+    // A time before the first row, a time with fewer rows than one batch before it, and the same time again.
     for (before, expected) in [(1, 0), (21, 20), (21, 0)] {
         assert_eq!(store.prune_audit(before, 50).await, Ok(Some(expected)));
         assert_eq!(store.prune_dead_letters(before, 50).await, Ok(Some(expected)));
     }
-    nothing_was_read_as_a_whole(store, &schema).await;
+    no_table_was_scanned(store, &schema).await;
 }
 
-/// So many instances, of which every `nth` has the status; the others completed.
+/// Stores instances, of which every `nth` has the status; the others are completed.
 async fn fill_with_instances(schema: &str, instances: i64, nth: i64, status: &str) {
     let all = format!("generate_series(1, {instances}) AS n");
     execute(&format!(
@@ -362,7 +369,7 @@ fn of_status(status: &str, limit: u32) -> InstanceQuery {
     InstanceQuery { status: Some(status.to_string()), limit: Some(limit), ..InstanceQuery::default() }
 }
 
-/// The ids of all pages, and how long the pages were.
+/// The ids of all pages, and the length of each page.
 async fn pages(store: &PostgresProvider, mut query: InstanceQuery) -> (Vec<String>, Vec<usize>) {
     let (mut ids, mut sizes) = (Vec::new(), Vec::new());
     loop {
@@ -380,7 +387,7 @@ async fn pages(store: &PostgresProvider, mut query: InstanceQuery) -> (Vec<Strin
 #[tokio::test]
 async fn gauges_and_running_lists_read_no_completed_rows() {
     for status in ["Running", "Failed"] {
-        let (store, schema) = known_to_be_empty(false).await;
+        let (store, schema) = planned_for_empty_tables(false).await;
         fill_with_instances(&schema, 2 * OTHERS, OTHERS / 2, status).await;
         let all = ["i-6000", "i-4500", "i-3000", "i-1500"];
         let running = if status == "Running" { 4 } else { 0 };
@@ -388,15 +395,15 @@ async fn gauges_and_running_lists_read_no_completed_rows() {
         assert_eq!(store.list_instances_by_status(status).await.unwrap(), all);
         let named = InstanceQuery { orchestration_name: Some("Orch".to_string()), ..of_status(status, 3) };
         assert_eq!(pages(&store, named).await, (all.map(str::to_string).to_vec(), vec![3, 1]));
-        nothing_was_read_as_a_whole(store, &schema).await;
+        no_table_was_scanned(store, &schema).await;
     }
 }
 
 #[tokio::test]
 async fn a_page_ends_with_its_budget_and_pages_reach_every_instance() {
-    let (store, schema) = known_to_be_empty(false).await;
+    let (store, schema) = planned_for_empty_tables(false).await;
     fill_with_instances(&schema, 45_000, 40_000, "ContinuedAsNew").await;
-    // 20,000 are looked at for each page: the one that matches is the 5,001st from the newest.
+    // Each page examines 20,000 instances; the matching instance is the 5,001st from the newest.
     let found = pages(&store, of_status("ContinuedAsNew", 10)).await;
     assert_eq!(found, (vec!["i-40000".to_string()], vec![1, 0, 0]));
     assert_eq!(store.list_instances_by_status("ContinuedAsNew").await.unwrap(), ["i-40000"]);
@@ -404,37 +411,40 @@ async fn a_page_ends_with_its_budget_and_pages_reach_every_instance() {
     let (ids, sizes) = pages(&store, of_status("Completed", 1_000)).await;
     let all = (1..=45_000).rev().filter(|n| *n != 40_000).map(|n| format!("i-{n}"));
     assert_eq!(ids, all.collect::<Vec<_>>());
-    assert!(sizes[..44].iter().all(|size| *size == 1_000), "where many match every page is full: {sizes:?}");
+    assert!(
+        sizes[..44].iter().all(|size| *size == 1_000),
+        "pages are full if most instances match: {sizes:?}"
+    );
     assert_eq!(store.list_instances_by_status("Completed").await.unwrap(), ids);
 }
 
 #[tokio::test]
 async fn a_page_of_few_matches_reads_no_more_than_its_budget() {
-    let (store, schema) = known_to_be_empty(false).await;
+    let (store, schema) = planned_for_empty_tables(false).await;
     fill_with_instances(&schema, 60_000, 60_001, "Failed").await;
-    // What autovacuum does: the planner learns that instances lie in the order of their creation.
+    // As autovacuum does: the planner learns that the rows lie in the order in which the instances were created.
     execute(&format!("ANALYZE {schema}.instances; ANALYZE {schema}.executions")).await;
     let page = store.query_instances(&of_status("ContinuedAsNew", 10)).await.unwrap();
     assert!(page.instances.is_empty() && page.next.is_some());
-    // 20,000 instances and one, for each of two statements.
-    nothing_was_read_beyond(0, 41_000, store, &schema).await;
+    // Each of two statements reads 20,001 instances.
+    no_more_was_read_than(0, 41_000, store, &schema).await;
 }
 
 #[tokio::test]
 async fn page_of_many_running_instances_reads_no_more_than_its_budget() {
-    let (store, schema) = known_to_be_empty(false).await;
+    let (store, schema) = planned_for_empty_tables(false).await;
     fill_with_instances(&schema, 25_000, 1, "Running").await;
     // As autovacuum does: without statistics the planner reads the whole index for a count with a limit.
     execute(&format!("ANALYZE {schema}.instances; ANALYZE {schema}.executions")).await;
     let page = store.query_instances(&of_status("Running", 10)).await.unwrap();
     let ids: Vec<String> = page.instances.into_iter().map(|info| info.instance_id).collect();
     assert_eq!(ids, (24_991..=25_000).rev().map(|n| format!("i-{n}")).collect::<Vec<_>>());
-    // The count stops at 20,001 rows, of the table or of its index: the page then goes newest first.
-    nothing_was_read_beyond(20_001, 20_001, store, &schema).await;
+    // The count stops at 20,001 rows of the table or of its index; the page is then read from the newest instance on.
+    no_more_was_read_than(20_001, 20_001, store, &schema).await;
 }
 
-/// Fails if more rows were read by scans of a table, or of an index.
-async fn nothing_was_read_beyond(scanned: i64, indexed: i64, store: PostgresProvider, schema: &str) {
+/// Fails if the scans of a table, or of an index, have read more rows.
+async fn no_more_was_read_than(scanned: i64, indexed: i64, store: PostgresProvider, schema: &str) {
     drop(store);
     let client = raw().await;
     until_closed(&client, schema).await;

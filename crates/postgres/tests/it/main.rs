@@ -1,4 +1,4 @@
-//! The store against the contract, against the specification, and against what happens to servers.
+//! Tests of the store: the contract, the model of the specification, and failures of servers and networks.
 // A test fails by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

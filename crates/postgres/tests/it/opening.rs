@@ -1,4 +1,4 @@
-//! Opening a store: migrations, policies, roles, names.
+//! Opening a store: migrations, policies, roles and schema names.
 
 use crate::factory::{fresh_config, fresh_name, raw, server_url};
 use crate::support::*;
@@ -42,7 +42,11 @@ async fn unknown_migration_ledger_is_refused() {
             assert!(refusal.to_string().contains(expected) && !refusal.is_retryable(), "{refusal}");
         }
         let rows = format!("SELECT count(*) FROM {}.instances", schema(&config));
-        assert_eq!(raw().await.query_one(&rows, &[]).await.unwrap().get::<_, i64>(0), 1, "left untouched");
+        assert_eq!(
+            raw().await.query_one(&rows, &[]).await.unwrap().get::<_, i64>(0),
+            1,
+            "the ledger is unchanged"
+        );
     }
 }
 
@@ -56,7 +60,7 @@ async fn schema_with_foreign_tables_is_refused() {
         matches!(&refusal, PostgresError::Foreign { found, .. } if found.contains("history")),
         "{refusal}"
     );
-    // Others do not disturb.
+    // Tables with other names do not conflict.
     execute(&format!("DROP TABLE {name}.history; CREATE TABLE {name}.orders (x integer)")).await;
     run(&open(&config).await.unwrap(), "i").await;
 }
@@ -93,7 +97,7 @@ async fn role_without_create_right_can_verify() {
         run(&store, "i").await;
         store.delete_instance("i", false).await.unwrap();
     }
-    // It cannot make a store of its own.
+    // The role cannot create a schema of its own.
     let elsewhere = ProviderConfig::url(url_as(&role, "w")).schema(fresh_name("t"));
     let denied = open(&elsewhere).await.unwrap_err();
     assert!(matches!(denied, PostgresError::Denied { .. }), "{denied}");
@@ -121,7 +125,8 @@ async fn schema_name_keeps_its_case() {
     assert!(!raw().await.query_one(exists, &[&name]).await.unwrap().get::<_, bool>(0));
 }
 
-/// The schema that others use too keeps what is theirs. In a database of its own: other tests may use it as well.
+/// The public schema keeps the tables of other programs. The test uses a database of its own, because other tests use the public
+/// schema of the shared one.
 #[tokio::test]
 async fn cleanup_keeps_the_public_schema() {
     let database = fresh_name("d");
@@ -138,9 +143,9 @@ async fn cleanup_keeps_the_public_schema() {
     run(&again, "i").await;
 }
 
-/// Every call moves its future several times: the state of a TLS handshake must not be a part of it.
+/// A call moves its future several times, so the future does not hold the state of a TLS handshake.
 #[tokio::test]
-async fn the_future_of_a_call_has_no_room_for_a_handshake() {
+async fn future_of_a_call_is_smaller_than_the_state_of_a_handshake() {
     let store = open(&fresh_config()).await.unwrap();
     let (tag_filter, poll_timeout, lock_timeout) = (&TagFilter::DefaultOnly, NO_WAIT, NO_WAIT);
     let request = WorkRequest { max_items: 1, lock_timeout, poll_timeout, session: None, tag_filter };

@@ -1,4 +1,4 @@
-//! Panics inside of the store: the call that causes one gets an error, and everything else continues.
+//! Panics inside of the store: the call that causes a panic gets an error, and other calls continue.
 #![cfg(feature = "test-hooks")]
 
 use crate::factory::{fresh_config, raw};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// The step that panics, and how often.
+/// The step that panics, its instance, and the number of panics that are left.
 #[derive(Clone, Default)]
 struct Bomb {
     armed: Arc<Mutex<Option<(Step, &'static str)>>>,
@@ -20,7 +20,7 @@ struct Bomb {
 }
 
 impl Bomb {
-    /// Panics at this step if it is about this instance; about any if it is empty.
+    /// Panics at this step of requests about this instance; of all requests if `instance` is empty.
     fn arm(&self, step: Step, instance: &'static str, times: i32) {
         self.left.store(times, Ordering::SeqCst);
         *self.armed.lock().unwrap() = Some((step, instance));
@@ -39,17 +39,17 @@ impl Bomb {
     }
 }
 
-/// A store whose tasks have ended answers nothing: then the test fails instead of waiting.
+/// A store whose tasks have ended answers no call; the timeout then fails the test.
 async fn in_time(test: impl Future<Output = ()>) {
     tokio::time::timeout(2 * PATIENCE, test).await.expect("the store answers");
 }
 
-/// An error of a caller that a panic of others may reach: it is told that its own outcome is unknown, or its answer was lost.
+/// Whether the panic of another call may cause this error: the outcome of the call is in doubt, or the panic lost its answer.
 fn is_bystander(error: &ProviderError) -> bool {
     error.is_retryable() || error.message.contains("panicked")
 }
 
-/// Runs instances until it is stopped; returns their number.
+/// Runs instances until `stop` is set; returns their number.
 fn load(store: &Arc<PostgresProvider>, kind: usize, stop: &Arc<AtomicI32>) -> JoinHandle<usize> {
     let (store, stop) = (Arc::clone(store), Arc::clone(stop));
     tokio::spawn(async move {
@@ -84,10 +84,11 @@ async fn under_load(step: Step, lanes: usize) {
     for _ in 0..3 {
         bomb.arm(step, "victim", i32::MAX);
         let error = store.enqueue_for_orchestrator(completed("victim", 2), None).await.unwrap_err();
-        // A call that shares its transaction with others is done alone if nothing is stored; if it may be, it is told so.
+        // If nothing is stored, the store runs each call of the shared transaction alone; otherwise the error says that the
+        // outcome is unknown.
         let is_named = error.message.contains("victim");
-        let is_told = error.message.contains("panicked") || error.message.contains("unknown whether");
-        assert!(is_named && is_told, "{step:?}: {error}");
+        let says_why = error.message.contains("panicked") || error.message.contains("unknown whether");
+        assert!(is_named && says_why, "{step:?}: {error}");
         assert!(step > Step::Send || !error.is_retryable(), "{step:?}: {error}");
         bomb.arm(step, "victim", 0);
     }
@@ -104,7 +105,7 @@ async fn under_load(step: Step, lanes: usize) {
     run_one(&store, "after").await;
 }
 
-/// An instance of its own beside those that the load has left.
+/// Runs one instance, and the turns that the load has left before it.
 async fn run_one(store: &PostgresProvider, instance: &str) {
     enqueue(store, instance).await;
     loop {
@@ -124,7 +125,7 @@ async fn panicking_call_gets_an_error_at_any_step_under_load() {
     }
 }
 
-/// Without other calls the call itself is the cause, whatever the step.
+/// Without other calls, the call itself is the cause at every step.
 #[tokio::test]
 async fn lone_panicking_call_gets_a_permanent_error_with_its_instance() {
     in_time(panic_alone()).await;
@@ -148,7 +149,7 @@ async fn panic_alone() {
     }
 }
 
-/// Requests under a token in the same transaction as one that panics are done, once.
+/// The store runs the other requests of a transaction in which one request panics, once each.
 #[tokio::test]
 async fn commits_that_share_a_transaction_with_a_panic_are_stored_once() {
     in_time(commit_beside_a_panic()).await;
@@ -168,7 +169,7 @@ async fn commit_beside_a_panic() {
         bomb.arm(step, "i2", i32::MAX);
         let commits = turns.iter().map(|(item, token, _)| ack(&store, token, &item.instance));
         let answers = futures::future::join_all(commits).await;
-        assert!(store.stats().panics >= 2, "together and alone");
+        assert!(store.stats().panics >= 2, "the request panics in the batch and alone");
         for ((item, ..), answer) in turns.iter().zip(answers) {
             match item.instance.as_str() {
                 "i2" => {
@@ -185,7 +186,7 @@ async fn commit_beside_a_panic() {
     }
 }
 
-/// A fetch whose leases were lost in a panic gets an error, and the leases are given back.
+/// A fetch whose answer is lost in a panic gets an error, and the store gives its leases back.
 #[tokio::test]
 async fn leases_lost_in_a_panic_are_given_back() {
     in_time(lose_leases()).await;
@@ -200,7 +201,7 @@ async fn lose_leases() {
         bomb.arm(step, "", 1);
         let error = store.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap_err();
         assert!(error.message.contains("panicked"), "{step:?}: {error}");
-        // The lease is given back in a transaction of its own, which would meet the next panic.
+        // The store gives the lease back in a transaction of its own; that transaction would reach the next armed step.
         assert_eq!(turn(&store).await.2, 1, "{step:?}: no delivery is counted");
         bomb.arm(step, "", 1);
         let error = store.fetch_work_item(LONG, NO_WAIT, None, &TagFilter::DefaultOnly).await.unwrap_err();
@@ -249,6 +250,6 @@ async fn panic_in_other_tasks() {
             Err(error) => assert!(error.is_retryable(), "{error}"),
         }
     };
-    assert_eq!(fetched.expect("the lease was given back").0.instance, "l");
+    assert_eq!(fetched.expect("the store gives the lease back").0.instance, "l");
     assert_eq!(store.list_instances().await.unwrap().len(), 3);
 }

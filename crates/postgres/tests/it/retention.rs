@@ -1,4 +1,4 @@
-//! Removing much, some at a time.
+//! Deletion and pruning of many rows, in batches.
 
 use crate::factory::{fresh_config, raw};
 use crate::support::*;
@@ -40,9 +40,9 @@ async fn with_running_child(store: &PostgresProvider, root: &str) {
         .unwrap();
 }
 
-/// More than one batch, and one of them cannot go as a whole.
+/// The instances need more than one batch, and one root has a running child.
 #[tokio::test]
-async fn bulk_removal_goes_in_batches_and_keeps_running_instances() {
+async fn bulk_deletion_in_batches_keeps_trees_with_a_running_instance() {
     let (store, _) = open().await;
     for n in 0..130 {
         match n {
@@ -58,7 +58,7 @@ async fn bulk_removal_goes_in_batches_and_keeps_running_instances() {
     assert_eq!(store.delete_instance_bulk(InstanceFilter::default()).await.unwrap().instances_deleted, 0);
 }
 
-/// More than a transaction takes.
+/// The executions need more than one transaction.
 #[tokio::test]
 async fn many_executions_are_pruned_in_batches() {
     let (store, schema) = open().await;

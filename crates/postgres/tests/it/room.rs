@@ -1,4 +1,4 @@
-//! Requests that wait inside of the store: bounded, and their callers wait for room.
+//! Requests that wait inside the store: their number is bounded, and further callers wait for room.
 #![cfg(feature = "test-hooks")]
 
 use crate::factory::{fresh_config, raw};
@@ -11,15 +11,15 @@ use tokio::task::JoinSet;
 const CALLS: usize = 5_000;
 const ROOM: usize = 4_096;
 
-/// Nothing else runs on this thread: every call has come as far as it can.
-async fn let_calls_come() {
+/// Lets every call run until it waits: no other task runs on this thread.
+async fn let_calls_wait() {
     for _ in 0..2 * CALLS {
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
-async fn callers_wait_for_room_and_none_is_lost() {
+async fn callers_wait_for_room_and_each_call_is_answered() {
     let config = fresh_config().deadline(LONG).listen(false);
     let schema = config.schema_name.clone().unwrap();
     let store = Arc::new(PostgresProvider::new_with_config(config).await.unwrap());
@@ -40,8 +40,8 @@ async fn callers_wait_for_room_and_none_is_lost() {
     }
     let own = Arc::clone(&store);
     let renewed = tokio::spawn(async move { own.renew_orchestration_item_lock(&token, LONG).await });
-    let_calls_come().await;
-    assert_eq!(store.free_room(), [0, ROOM - 1, 0], "a renewal has room of its own");
+    let_calls_wait().await;
+    assert_eq!(store.free_room(), [0, ROOM - 1, 0], "renewals have room of their own");
 
     meddler.batch_execute("ROLLBACK").await.unwrap();
     let all = async {
@@ -50,7 +50,7 @@ async fn callers_wait_for_room_and_none_is_lost() {
         renewed.await.unwrap().unwrap();
     };
     tokio::time::timeout(2 * PATIENCE, all).await.expect("every call finds room");
-    assert_eq!(store.free_room(), [ROOM; 3], "all room was given back");
+    assert_eq!(store.free_room(), [ROOM; 3], "every call gives its room back");
     let depths = store.get_queue_depths().await.unwrap();
     assert_eq!(depths.orchestrator_queue, CALLS);
 }

@@ -1,4 +1,4 @@
-//! A network that swallows packets: nothing breaks, and nothing is answered.
+//! A network that swallows packets: calls are stored once, and fail or continue within their deadlines.
 
 use crate::factory::{fresh_config, fresh_name, raw};
 use crate::line::{Flow, Flows, Line, Whose};
@@ -15,9 +15,9 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
-/// The deadline of these stores.
+/// The deadline of the stores of these tests.
 const DEADLINE: Duration = Duration::from_secs(2);
-/// How long it may take on a busy machine to notice the silence, to connect again and to go on.
+/// The time that a store on a busy machine may need to notice the silence, to connect again and to continue.
 const RECOVERY: Duration = Duration::from_secs(10);
 
 fn behind(line: &Line) -> ProviderConfig {
@@ -27,7 +27,8 @@ fn behind(line: &Line) -> ProviderConfig {
     config
 }
 
-/// A store with one connection for all transactions: once that has prepared a statement, a swallowed transaction is in doubt.
+/// A store with one connection for all transactions: after it has prepared a statement there, a swallowed transaction is in
+/// doubt.
 fn one_lane(line: &Line) -> ProviderConfig {
     behind(line).listen(false).lanes(1).pool_size(2)
 }
@@ -36,7 +37,7 @@ async fn open(config: ProviderConfig) -> Arc<PostgresProvider> {
     Arc::new(PostgresProvider::new_with_config(config).await.unwrap())
 }
 
-/// Starts instances until they are stored, whatever happens on the way; those in doubt are asked for again.
+/// Repeats the start of each instance until it is stored or known to exist.
 async fn start_all(store: Arc<PostgresProvider>, ids: Vec<String>) {
     for id in ids {
         loop {
@@ -50,13 +51,13 @@ async fn start_all(store: Arc<PostgresProvider>, ids: Vec<String>) {
     }
 }
 
-/// Runs turns until the store has nothing more for a while.
-async fn work_off(store: Arc<PostgresProvider>, all: usize) {
+/// Runs turns until all instances are completed.
+async fn run_turns(store: Arc<PostgresProvider>, all: usize) {
     loop {
         match store.fetch_orchestration_item(Duration::from_secs(5), Duration::from_millis(500), None).await {
             Ok(Some((item, token, _))) => match ack(&*store, &token, &item.instance).await {
                 Ok(()) => {}
-                // The lease was over before the network was back: the turn runs again.
+                // The lease expired before the network recovered: the turn runs again.
                 Err(error) => {
                     assert!(error.is_retryable() || error.message.contains("lock token"), "{error}")
                 }
@@ -72,18 +73,18 @@ async fn work_off(store: Arc<PostgresProvider>, all: usize) {
     }
 }
 
-/// Work is under way, the network changes for connections that are there, and all work is done soon after, once.
-async fn goes_on(whose: Whose, flows: Flows) {
+/// Changes the flows of open connections under load; every turn is then stored once, within the deadline and the recovery.
+async fn all_instances_complete(whose: Whose, flows: Flows) {
     let line = Line::open().await;
     let config = behind(&line);
     let schema = config.schema_name.clone().unwrap();
     let store = open(config).await;
     let ids = |kind: &str| (0..40).map(|n| format!("{kind}{n}")).collect::<Vec<_>>();
     let all = 80;
-    let workers: Vec<_> = (0..4).map(|_| tokio::spawn(work_off(Arc::clone(&store), all))).collect();
+    let workers: Vec<_> = (0..4).map(|_| tokio::spawn(run_turns(Arc::clone(&store), all))).collect();
     start_all(Arc::clone(&store), ids("before-")).await;
     let starter = tokio::spawn(start_all(Arc::clone(&store), ids("after-")));
-    assert!(line.set(whose, flows) > 0, "there is such a connection");
+    assert!(line.set(whose, flows) > 0, "the line has such a connection");
     let begun = Instant::now();
     let all_done = async {
         starter.await.unwrap();
@@ -91,7 +92,7 @@ async fn goes_on(whose: Whose, flows: Flows) {
             worker.await.unwrap();
         }
     };
-    tokio::time::timeout(2 * PATIENCE, all_done).await.expect("work goes on");
+    tokio::time::timeout(2 * PATIENCE, all_done).await.expect("all instances complete");
     assert!(begun.elapsed() < DEADLINE + RECOVERY, "{:?} with {whose:?}, {flows:?}", begun.elapsed());
     let stored = format!(
         "SELECT count(*) = {all} AND count(DISTINCT instance_id) = {all} FROM {schema}.history
@@ -103,21 +104,21 @@ async fn goes_on(whose: Whose, flows: Flows) {
 #[tokio::test]
 async fn calls_continue_after_all_connections_are_swallowed() {
     for flows in [Flows::SWALLOW, Flows::SWALLOW_UP, Flows::SWALLOW_DOWN] {
-        goes_on(Whose::All, flows).await;
+        all_instances_complete(Whose::All, flows).await;
     }
 }
 
 #[tokio::test]
 async fn calls_continue_after_all_lanes_are_swallowed() {
     for flows in [Flows::SWALLOW, Flows::SWALLOW_UP, Flows::SWALLOW_DOWN] {
-        goes_on(Whose::Lanes, flows).await;
+        all_instances_complete(Whose::Lanes, flows).await;
     }
 }
 
 #[tokio::test]
 async fn calls_continue_after_one_lane_is_swallowed() {
     for flows in [Flows::SWALLOW, Flows::SWALLOW_UP, Flows::SWALLOW_DOWN] {
-        goes_on(Whose::OneLane, flows).await;
+        all_instances_complete(Whose::OneLane, flows).await;
     }
 }
 
@@ -125,12 +126,12 @@ async fn calls_continue_after_one_lane_is_swallowed() {
 async fn calls_continue_over_a_slow_network() {
     let slow = Duration::from_millis(20);
     for flow in [Flow::Delay(slow), Flow::Trickle(Duration::from_millis(1))] {
-        goes_on(Whose::All, Flows { up: flow, down: flow }).await;
+        all_instances_complete(Whose::All, Flows { up: flow, down: flow }).await;
     }
 }
 
 #[tokio::test]
-async fn silent_network_is_an_error_until_it_is_back() {
+async fn calls_over_a_silent_network_fail_until_it_recovers() {
     let line = Line::open().await;
     let mut config = behind(&line);
     config.acquire_timeout = DEADLINE;
@@ -154,12 +155,15 @@ async fn swallowed_read_is_retried() {
     let line = Line::open().await;
     let store = open(behind(&line).listen(false)).await;
     run(&*store, "i").await;
-    // Several connections for reads, all of which have been used.
+    // The reads open several connections.
     futures::future::join_all((0..8).map(|_| store.read("i"))).await;
     line.set(Whose::All, Flows::SWALLOW);
     let begun = Instant::now();
     assert_eq!(store.read("i").await.unwrap().len(), 1);
-    assert!(begun.elapsed() < DEADLINE + DEADLINE, "one silent connection condemns the idle ones");
+    assert!(
+        begun.elapsed() < DEADLINE + DEADLINE,
+        "after one silent connection the store drops the idle ones"
+    );
     assert_eq!(store.stats().silent, 1);
 }
 
@@ -181,7 +185,7 @@ async fn swallowed_listener_is_replaced() {
         enqueue(&*here, "i").await;
         let token = waiting.await.unwrap();
         ack(&*here, &token, "i").await.unwrap();
-        tokio::time::timeout(PATIENCE, watch).await.expect("the end is heard of");
+        tokio::time::timeout(PATIENCE, watch).await.expect("the watch resolves");
         assert!(begun.elapsed() < DEADLINE * 2 + RECOVERY, "{:?}", begun.elapsed());
     }
 }
@@ -206,14 +210,14 @@ async fn an_idle_process_loses_one_deadline_after_all_its_connections_are_swallo
     ack(&*there, &token, "i").await.unwrap();
 }
 
-/// Swallows what the server says while a transaction is in COMMIT, which the server then ends.
+/// Swallows the answers of the server while a transaction is in COMMIT, which the server then completes.
 async fn swallow_commit(line: &Line, stop: Stop) {
     stop.reached().await;
     line.set(Whose::All, Flows::SWALLOW_DOWN);
     stop.end().await;
 }
 
-/// The same, but the server gives the transaction up because it waits for too long.
+/// Swallows the answers of the server while a transaction is in COMMIT, and lets it wait until the server has undone it.
 async fn swallow_and_undo(line: &Line, stop: Stop, store: &PostgresProvider) {
     stop.reached().await;
     line.set(Whose::All, Flows::SWALLOW_DOWN);
@@ -224,7 +228,7 @@ async fn swallow_and_undo(line: &Line, stop: Stop, store: &PostgresProvider) {
     stop.end().await;
 }
 
-/// A commit that was stored and not answered is sent again, refused by its token, and recognised.
+/// The store resends a commit that is stored and not answered; the fence refuses it, and the store recognises its own events.
 #[tokio::test]
 async fn turn_with_a_swallowed_answer_is_recognised_as_committed() {
     let line = Line::open().await;
@@ -236,7 +240,7 @@ async fn turn_with_a_swallowed_answer_is_recognised_as_committed() {
     let stop = Stop::in_commit(&schema, "history").await;
     let commit = store.commit_turn(&token, begin("i", vec![activity("i", 2)]));
     let (committed, ()) = tokio::join!(commit, swallow_commit(&line, stop));
-    assert!(committed.unwrap().is_some(), "it says when");
+    assert!(committed.unwrap().is_some(), "the commit returns its time");
     assert!(store.stats().resent > 0);
     assert_eq!(store.read("i").await.unwrap().len(), 1);
     assert_eq!(work(&*store).await.2, 1);
@@ -274,8 +278,8 @@ async fn completion_with_a_swallowed_answer_is_recognised_as_stored() {
     }
 }
 
-/// A renewal and a return of which the server heard nothing are carried out in the end, and those whose answers were swallowed
-/// are carried out once.
+/// The store resends a renewal and a give-back that the server did not receive, and those whose answers were swallowed; each
+/// takes effect once.
 #[tokio::test]
 async fn leases_given_back_and_renewed_over_a_swallowed_lane_are_settled() {
     const SHORT: Duration = Duration::from_secs(60);
@@ -293,7 +297,7 @@ async fn leases_given_back_and_renewed_over_a_swallowed_lane_are_settled() {
     };
     for (n, flows) in [Flows::SWALLOW_UP, Flows::SWALLOW_DOWN].into_iter().enumerate() {
         let instance = format!("i{n}");
-        // What is asked for while the lane is swallowed is sent again over another lane.
+        // The store resends the call of a swallowed lane over another lane.
         let in_doubt = async |call: BoxFuture<'_, Result<(), ProviderError>>| {
             let before = store.stats();
             line.set(Whose::All, flows);
@@ -312,7 +316,7 @@ async fn leases_given_back_and_renewed_over_a_swallowed_lane_are_settled() {
         store.commit_turn(&token, begin(&instance, vec![activity(&instance, 2)])).await.unwrap();
 
         let fetched = store.fetch_work_item(SHORT, PATIENCE, None, &TagFilter::DefaultOnly).await;
-        let (_, token, _) = fetched.unwrap().expect("work is ready");
+        let (_, token, _) = fetched.unwrap().expect("an activity is ready");
         in_doubt(store.renew_work_item_lock(&token, LONG)).await;
         until(&client, &is_leased_for_long("worker_queue")).await;
         in_doubt(store.abandon_work_item(&token, None, true)).await;
@@ -358,7 +362,7 @@ async fn starts_and_messages_in_doubt_are_not_resent() {
     until(&raw().await, &once).await;
 }
 
-/// The lease that was taken for a fetch without an answer is found and given back.
+/// The server leases the turn to a fetch whose answer is swallowed; the store finds the lease and gives it back.
 #[tokio::test]
 async fn leases_of_a_swallowed_fetch_are_given_back() {
     let line = Line::open().await;
@@ -373,12 +377,12 @@ async fn leases_of_a_swallowed_fetch_are_given_back() {
             Err(error) => assert!(error.is_retryable(), "{error}"),
         }
     };
-    let (item, _, attempts) = fetched.expect("it is given back long before the lease ends");
+    let (item, _, attempts) = fetched.expect("the store gives the lease back before it expires");
     assert_eq!((item.instance.as_str(), attempts), ("i", 1), "no delivery is counted");
     assert!(begun.elapsed() < DEADLINE + RECOVERY);
 }
 
-/// The server has all of a transaction but its end, and never hears from the client again.
+/// The server receives a transaction without its COMMIT, and nothing more from the client.
 #[tokio::test]
 async fn half_swallowed_transaction_releases_its_locks() {
     let line = Line::open().await;
@@ -400,14 +404,14 @@ async fn half_swallowed_transaction_releases_its_locks() {
     until(&client, &format!("SELECT count(*) = 0 {idle}")).await;
     assert!(
         begun.elapsed() < DEADLINE,
-        "the server ends it before the client gives up: {:?}",
+        "the server ends the transaction before the deadline of the client: {:?}",
         begun.elapsed()
     );
     commit.await.unwrap().unwrap();
     assert_eq!(store.read("i").await.unwrap().len(), 1);
 }
 
-/// A lock that another transaction holds for long is waited for within the limit, and the error is retryable.
+/// The limit of the server ends the wait for a lock of another transaction, and the error is retryable.
 #[tokio::test]
 async fn wait_for_a_lock_is_bounded() {
     let config = fresh_config().deadline(Duration::from_millis(400));
@@ -420,7 +424,7 @@ async fn wait_for_a_lock_is_bounded() {
     meddler.batch_execute(&hold).await.unwrap();
     let error = ack(&*store, &token, "i").await.unwrap_err();
     assert!(error.is_retryable() && error.message.contains("55P03"), "{error}");
-    assert_eq!(store.stats().silent, 0, "the server is faster than the deadline");
+    assert_eq!(store.stats().silent, 0, "the limit of the server is below the deadline");
     meddler.batch_execute("ROLLBACK").await.unwrap();
     ack(&*store, &token, "i").await.unwrap();
 }
@@ -439,7 +443,7 @@ async fn migrations_and_removals_have_the_long_deadline() {
     assert_eq!(store.delete_instance("i", false).await.unwrap().instances_deleted, 1);
 }
 
-/// A server that accepts and says nothing.
+/// A server that accepts connections and sends nothing.
 async fn mute() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -453,19 +457,19 @@ async fn mute() -> u16 {
 }
 
 #[tokio::test]
-async fn mute_server_is_given_up() {
+async fn opening_fails_if_the_server_is_mute() {
     let port = mute().await;
     for mode in ["disable", "prefer", "require"] {
         let mut config = ProviderConfig::url(format!("postgres://u:p@127.0.0.1:{port}/d?sslmode={mode}"));
         config.acquire_timeout = Duration::from_millis(200);
         let opened = PostgresProvider::new_with_config(config);
-        let error = tokio::time::timeout(RECOVERY, opened).await.expect("it ends").unwrap_err();
+        let error = tokio::time::timeout(RECOVERY, opened).await.expect("opening ends").unwrap_err();
         assert!(error.is_retryable(), "{error}");
         assert!(error.to_string().contains("did not answer in time"), "{error}");
     }
 }
 
-/// Also of activities: nothing is handed out twice, whether the transaction whose answer was swallowed is stored or not.
+/// The activities of a commit whose answer was swallowed are leased once, whether the server stored the commit or undid it.
 #[tokio::test]
 async fn activities_of_a_swallowed_commit_are_leased_once() {
     activities_are_run_once(true).await;
@@ -484,7 +488,7 @@ async fn activities_are_run_once(is_stored: bool) {
     let waiting = tokio::spawn(async move {
         loop {
             match own.fetch_work_item(LONG, PATIENCE, None, &TagFilter::DefaultOnly).await {
-                Ok(work) => return work.expect("work is ready"),
+                Ok(work) => return work.expect("an activity is ready"),
                 Err(error) => assert!(error.is_retryable(), "{error}"),
             }
         }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio_postgres::Client;
 
 pub(crate) const NO_WAIT: Duration = Duration::ZERO;
-/// A lease that no test outlives.
+/// A lease that outlasts every test.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
-/// How long a fetch waits that must be answered.
+/// The longest wait for a result that must arrive.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The server's URL with another user and password.
@@ -39,14 +39,14 @@ pub(crate) async fn until(client: &Client, question: &str) {
     tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("never: {question}"));
 }
 
-/// A stop for transactions that bring rows of one table.
+/// A stop for transactions that insert rows into one table.
 pub(crate) struct Stop {
     client: Client,
     schema: String,
 }
 
 impl Stop {
-    /// In COMMIT, when all has been written.
+    /// Stops transactions in COMMIT, when all rows are written.
     pub(crate) async fn in_commit(schema: &str, table: &str) -> Self {
         let trigger = format!(
             "CREATE CONSTRAINT TRIGGER stop AFTER INSERT ON {schema}.{table} DEFERRABLE INITIALLY DEFERRED
@@ -55,7 +55,7 @@ impl Stop {
         Self::by(schema, &trigger).await
     }
 
-    /// When these rows have been written, and others may follow.
+    /// Stops transactions after the insertion into this table; other rows may follow.
     pub(crate) async fn after_insert(schema: &str, table: &str) -> Self {
         Self::by(schema, &format!("CREATE TRIGGER stop AFTER INSERT ON {schema}.{table} FOR EACH STATEMENT"))
             .await
@@ -76,12 +76,12 @@ impl Stop {
         Self { client, schema: schema.to_string() }
     }
 
-    /// Waits until a transaction is there.
+    /// Waits until a transaction has reached the stop.
     pub(crate) async fn reached(&self) {
         self.reached_by(1).await;
     }
 
-    /// Waits until exactly this many transactions are there.
+    /// Waits until exactly this many transactions have reached the stop.
     pub(crate) async fn reached_by(&self, transactions: usize) {
         let waits = format!(
             "SELECT count(*) = {transactions} FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
@@ -91,7 +91,7 @@ impl Stop {
         until(&self.client, &waits).await;
     }
 
-    /// Lets it go on.
+    /// Lets the transactions continue.
     pub(crate) async fn end(self) {
         let Self { client, schema } = self;
         let end = format!("SELECT pg_advisory_unlock(hashtext('{schema}'))");
@@ -177,7 +177,7 @@ pub(crate) fn begin(instance: &str, worker_items: Vec<WorkItem>) -> TurnCommit {
     }
 }
 
-/// The metadata of an only turn.
+/// The metadata of the only turn of an instance.
 pub(crate) fn ended() -> ExecutionMetadata {
     ExecutionMetadata { status: Some("Completed".to_string()), output: Some("out".to_string()), ..named() }
 }
@@ -186,23 +186,23 @@ pub(crate) async fn enqueue(provider: &dyn Provider, instance: &str) {
     provider.enqueue_for_orchestrator(start(instance), None).await.unwrap();
 }
 
-/// A turn that must come while the fetch waits.
+/// Fetches a turn that must arrive in time.
 pub(crate) async fn turn(provider: &dyn Provider) -> (OrchestrationItem, String, u32) {
     provider.fetch_orchestration_item(LONG, PATIENCE, None).await.unwrap().expect("a turn is ready")
 }
 
-/// An activity that must come while the fetch waits.
+/// Fetches an activity that must arrive in time.
 pub(crate) async fn work(provider: &dyn Provider) -> (WorkItem, String, u32) {
     let fetched = provider.fetch_work_item(LONG, PATIENCE, None, &TagFilter::DefaultOnly).await;
-    fetched.unwrap().expect("work is ready")
+    fetched.unwrap().expect("an activity is ready")
 }
 
-/// The first and only turn of an instance.
+/// Commits the first and only turn of an instance.
 pub(crate) async fn ack(provider: &dyn Provider, token: &str, instance: &str) -> Result<(), ProviderError> {
     provider.ack_orchestration_item(token, 1, vec![started(instance)], vec![], vec![], ended(), vec![]).await
 }
 
-/// An instance from its start to its end.
+/// Runs an instance from its start to its end.
 pub(crate) async fn run(provider: &dyn Provider, instance: &str) {
     enqueue(provider, instance).await;
     let (item, token, _) = turn(provider).await;

@@ -1,4 +1,4 @@
-//! Leases of a process that dies end at once, and a process that lives keeps its leases.
+//! The leases of a dead process end at once, and a living process keeps its leases.
 
 use crate::factory::{fresh_config, raw};
 use crate::listening::open;
@@ -12,17 +12,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_postgres::Client;
 
-/// How soon the work of a killed process goes on in another process: within a second (measured: 0.45 s to 0.72 s, the latter with
+/// The time until another process runs the work of a killed process: within a second (measured: 0.45 s to 0.72 s, the latter with
 /// twelve busy processes on two cores), and as much again for a machine that runs other tests.
 const SOON: Duration = Duration::from_secs(2);
-/// Longer than four looks for dead processes.
-const MANY_LOOKS: Duration = Duration::from_millis(1_200);
+/// Longer than four searches for dead processes.
+const FOUR_SEARCHES: Duration = Duration::from_millis(1_200);
 
 fn session_of(worker: &str) -> SessionFetchConfig {
     SessionFetchConfig { owner_id: worker.to_string(), lock_timeout: LONG }
 }
 
-/// An activity of the session, fetched by this worker.
+/// Fetches an activity of the session for this worker.
 async fn session_work(provider: &dyn Provider, worker: &str) -> (WorkItem, String, u32) {
     let session = session_of(worker);
     let fetched = provider.fetch_work_item(LONG, PATIENCE, Some(&session), &TagFilter::DefaultOnly).await;
@@ -33,7 +33,7 @@ fn of_session(id: u64) -> WorkItem {
     activity_with("held", id, Some("session"), None)
 }
 
-/// Takes a session without keeping an activity of it, an activity and a turn, for ten minutes each. Returns the token of the turn.
+/// Leases a session without its activity, an activity and a turn, for ten minutes each. Returns the token of the turn.
 async fn hold_all(provider: &dyn Provider) -> String {
     provider.enqueue_for_worker(of_session(8)).await.unwrap();
     let (_, token, _) = session_work(provider, "first worker").await;
@@ -44,11 +44,11 @@ async fn hold_all(provider: &dyn Provider) -> String {
     turn(provider).await.1
 }
 
-/// Takes the turn, the activity and the session that a dead process held.
+/// Leases the turn, the activity and the session that a dead process held.
 async fn take_all(provider: &PostgresProvider) {
     provider.enqueue_for_worker(of_session(9)).await.unwrap();
     let (turn, of_dead) = tokio::join!(turn(provider), work(provider));
-    // A fetch with a session takes other activities too, so it comes last.
+    // A fetch with a session also takes activities without one, so it runs last.
     let of_session = session_work(provider, "second worker").await;
     assert_eq!((turn.0.instance.as_str(), turn.2), ("held", 2));
     assert_eq!((of_dead.0, of_dead.2), (activity("held", 7), 2));
@@ -57,7 +57,7 @@ async fn take_all(provider: &PostgresProvider) {
     ack(provider, &turn.1, "held").await.unwrap();
 }
 
-/// A process of ours on a schema, whose lines are read as it prints them.
+/// A child process of the test on a schema, whose output the test reads line by line.
 struct Process {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
@@ -99,8 +99,8 @@ fn schema(config: &ProviderConfig) -> &str {
 }
 
 #[tokio::test]
-async fn work_of_a_killed_process_goes_on_within_a_second() {
-    const TEST: &str = "takeover::work_of_a_killed_process_goes_on_within_a_second";
+async fn leases_of_a_killed_process_are_taken_over_within_a_second() {
+    const TEST: &str = "takeover::leases_of_a_killed_process_are_taken_over_within_a_second";
     if let Some(provider) = role(TEST).await {
         hold_all(&*provider).await;
         println!("\nHELD");
@@ -108,7 +108,7 @@ async fn work_of_a_killed_process_goes_on_within_a_second() {
     }
     let config = fresh_config();
     let provider = open(&config).await;
-    // It fetches, so it looks for dead processes.
+    // A process searches for dead processes after its first fetch.
     assert!(provider.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap().is_none());
     let mut process = Process::start(TEST, schema(&config));
     process.says("HELD");
@@ -146,13 +146,13 @@ async fn a_living_process_keeps_its_leases() {
     process.says("COMMITTED");
 }
 
-/// The leases of another process stay for many looks.
+/// The fetches get nothing for four searches: the other process keeps its leases.
 async fn gets_nothing(provider: &PostgresProvider) {
     provider.enqueue_for_worker(of_session(9)).await.unwrap();
     let session = session_of("second worker");
     let fetches = tokio::join!(
-        provider.fetch_orchestration_item(LONG, MANY_LOOKS, None),
-        provider.fetch_work_item(LONG, MANY_LOOKS, Some(&session), &TagFilter::DefaultOnly),
+        provider.fetch_orchestration_item(LONG, FOUR_SEARCHES, None),
+        provider.fetch_work_item(LONG, FOUR_SEARCHES, Some(&session), &TagFilter::DefaultOnly),
     );
     assert!(matches!(fetches, (Ok(None), Ok(None))), "{fetches:?}");
     assert_eq!(provider.stats().leases_of_dead_processes, 0);
@@ -166,7 +166,7 @@ async fn two_stores() -> (ProviderConfig, String, [std::sync::Arc<PostgresProvid
     (config, name, stores)
 }
 
-/// Ends the connection that holds the lock of the first store; its other connections stay.
+/// The statement that ends the connection with the lock of the first store; its other connections stay.
 fn end_listener(name: &str) -> String {
     format!(
         "SELECT count(pg_terminate_backend(a.pid)) > 0 FROM pg_stat_activity AS a
@@ -175,7 +175,7 @@ fn end_listener(name: &str) -> String {
     )
 }
 
-/// How many connections of the first store hold its lock.
+/// Waits until a connection of the first store holds its lock.
 async fn holds_lock(client: &Client, name: &str) {
     let held = end_listener(name).replace("pg_terminate_backend(a.pid)", "*");
     until(client, &held).await;
@@ -192,9 +192,9 @@ async fn a_process_that_loses_its_connection_for_a_moment_keeps_its_leases() {
     ack(&*first, &token, "held").await.unwrap();
 }
 
-/// The seeded defect: a living process cannot take its lock, so that others take it for dead.
+/// The seeded defect: a living process cannot take its lock, so that other processes take it for dead.
 #[tokio::test]
-async fn a_living_process_that_is_taken_for_dead_commits_nothing_and_goes_on() {
+async fn a_living_process_that_is_taken_for_dead_loses_its_leases_and_serves_later_calls() {
     let (config, name, [first, second]) = two_stores().await;
     let stale = hold_all(&*first).await;
     let client = raw().await;

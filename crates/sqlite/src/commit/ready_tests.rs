@@ -1,4 +1,4 @@
-//! Which messages are ready after the events of an instance, and what a fetch visits.
+//! The ready messages after the events of an instance, and the rows that a fetch visits.
 
 use crate::commit::{self, CommitTurn};
 use crate::db::{Db, column};
@@ -20,7 +20,7 @@ const LEASE_MS: u64 = 1_000;
 /// The messages that a fetch takes.
 const BOUND: usize = 3;
 
-/// A store, its time, and what its writer remembers.
+/// A store, its time, and the state that its writer keeps between transactions.
 struct Store {
     db: Db,
     now: u64,
@@ -193,7 +193,7 @@ fn instance_is_found_again_after_commit_delay_expiry_and_at_the_time_of_its_next
     store.now += LEASE_MS - 1;
     assert!(store.fetch().is_none(), "leased");
     store.now += 1;
-    let (_, token, taken) = store.fetch().expect("the lease expired and nobody wrote");
+    let (_, token, taken) = store.fetch().expect("the lease expired without a commit");
     assert_eq!(taken, BOUND);
     store.commit(token);
     let (_, token, taken) = store.fetch().expect("the rest");

@@ -1,5 +1,5 @@
--- For each queue: all rows, rows under a live lease, and delayed rows. Counted in indexes. The messages of held instances count as
--- leased, and not as delayed.
+-- For each queue: all rows, rows under a live lease, and delayed rows, counted in indexes. The messages of held instances count
+-- as leased, and not as delayed.
 SELECT
     (SELECT count(*) FROM orchestrator_queue),
     (SELECT count(*) FROM instance_locks AS l

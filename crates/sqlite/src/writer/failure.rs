@@ -87,7 +87,7 @@ impl Writer {
         self.back_off();
     }
 
-    /// Delays the next poll of the parked fetches, so that they do not poll a disk that is full or gone all the time.
+    /// Delays the next poll of the parked fetches, so that they do not constantly poll a full or missing disk.
     fn back_off(&mut self) {
         self.invalidate();
         self.wake_at = self.now().saturating_add(BACKOFF_MS);

@@ -472,7 +472,7 @@ fn panic_at_any_statement_fails_only_the_call_that_panicked() {
             assert_eq!(test.messages(), ok, "{context}: the acknowledged calls are stored");
             assert_eq!(test.reopened(), u64::from(!memory), "{context}");
             assert_eq!(test.writer.counters.read().panics, 1, "{context}");
-            assert!(test.call(|_| Ok(())).is_ok(), "{context}: the store goes on");
+            assert!(test.call(|_| Ok(())).is_ok(), "{context}: the store serves later calls");
         }
         assert!(calls >= 3 && fetches >= 3, "{calls} calls and {fetches} fetches panicked");
     }

@@ -21,13 +21,13 @@ impl Writer {
         seen
     }
 
-    /// Whether another process died with leases, as far as a look that is due now or was made before knows.
+    /// Whether another process died with leases, according to a look that is due now or to an earlier one.
     pub(crate) fn has_dead_owner(&mut self) -> bool {
         let clock = &self.options.clock;
         self.owners.look(|| clock.now_ms())
     }
 
-    /// Which large turns the next transaction hands out, or what became of them in the last one.
+    /// The large turns that the next transaction hands out, or the result for them in the last one.
     pub(crate) fn large_turns(&mut self) -> &mut LargeTurns {
         &mut self.fetch_state.large_turns
     }

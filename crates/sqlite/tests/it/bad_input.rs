@@ -1,4 +1,4 @@
-//! Input that cannot be stored: a permanent error that names it, not a row changed, and a store that goes on.
+//! Invalid input: the store refuses it with a permanent error that names it, changes no row, and serves later calls.
 
 use crate::factory::raw;
 use crate::support::*;
@@ -10,7 +10,7 @@ use outlast_sqlite::SqliteProvider;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// A store with a turn and an activity under leases, and what its tables hold.
+/// A store with two turns and an activity under leases, and the rows of its tables.
 struct Bench {
     provider: SqliteProvider,
     turn: String,
@@ -40,17 +40,17 @@ impl Bench {
         Self { provider, turn, work, other_turn, path, before, _folder: folder }
     }
 
-    /// The call was refused for good, by a message with these words in it, and left no trace.
+    /// Asserts that the call failed with a permanent error that contains the text, and that no row changed.
     fn refused<T: std::fmt::Debug>(&self, what: &str, result: Result<T, ProviderError>, says: &str) {
         let error = result.expect_err(what);
-        assert!(!error.is_retryable(), "{what}: trying again would not help: {error}");
+        assert!(!error.is_retryable(), "{what}: the error is not permanent: {error}");
         assert!(error.message.contains(says), "{what}: {error:.300}");
         assert!(error.message.len() < 1_000, "{what}: a message of {} bytes", error.message.len());
         assert!(rows(&self.path) == self.before, "{what}: the tables changed");
     }
 
-    /// Everything goes on: the leases are good, and a whole orchestration runs.
-    async fn goes_on(self) {
+    /// Asserts that the leases are valid, and that a whole orchestration runs.
+    async fn assert_usable(self) {
         let (provider, event_2) = (&self.provider, event("host", 2, EventKind::KeyValuesCleared));
         ack(provider, &self.turn, vec![event_2], vec![], ExecutionMetadata::default()).await.unwrap();
         ack(provider, &self.other_turn, vec![ended("other", 2)], vec![], completed_metadata()).await.unwrap();
@@ -66,7 +66,7 @@ fn start_request(instance: &str) -> StartRequest {
 }
 
 #[tokio::test]
-async fn ids_that_are_no_ids() {
+async fn invalid_ids_are_refused() {
     let bench = Bench::new().await;
     let provider = &bench.provider;
     let (long, huge) = ("x".repeat(513), "x".repeat(1 << 20));
@@ -85,15 +85,15 @@ async fn ids_that_are_no_ids() {
         bench.refused(&what, provider.ack_work_item(&bench.work, Some(completed(id, 1))).await, says);
         let scheduling = ack(provider, &bench.turn, vec![], vec![activity(id, 1)], named()).await;
         bench.refused(&what, scheduling, says);
-        // Asking for such an instance is no mistake: there is none.
+        // A read of an invalid id succeeds and finds no instance.
         assert!(provider.read(id).await.unwrap().is_empty());
         assert_eq!(provider.get_instance_stats(id).await.unwrap(), None);
     }
-    bench.goes_on().await;
+    bench.assert_usable().await;
 }
 
 #[tokio::test]
-async fn ids_that_look_like_something_else_are_ids() {
+async fn ids_with_sql_wildcards_or_symbols_are_stored_unchanged() {
     let (_folder, path) = fresh();
     let provider = open(&path).await;
     let ids = [
@@ -124,7 +124,7 @@ async fn ids_that_look_like_something_else_are_ids() {
 }
 
 #[tokio::test]
-async fn events_that_cannot_be_appended() {
+async fn events_with_existing_or_excessive_ids_are_refused() {
     let bench = Bench::new().await;
     let provider = &bench.provider;
     let status = |id| event("host", id, EventKind::CustomStatusUpdated { status: Some("new".to_string()) });
@@ -138,7 +138,7 @@ async fn events_that_cannot_be_appended() {
     ];
     for (events, says) in cases {
         let what = format!("{:?}", events.iter().map(|event| event.event_id).collect::<Vec<_>>());
-        // Everything that a turn can carry, so that anything left of it would be seen.
+        // The turn carries data of every kind, so that the comparison of rows notices any leftover.
         let (work, messages) = (vec![activity("host", 7)], vec![start("child"), completed("other", 3)]);
         let cancelled = vec![ScheduledActivityIdentifier {
             instance: "host".to_string(),
@@ -157,11 +157,11 @@ async fn events_that_cannot_be_appended() {
         bench.refused(&what, turn.await, says);
         bench.refused(&what, provider.append_with_execution("host", 1, events).await, says);
     }
-    bench.goes_on().await;
+    bench.assert_usable().await;
 }
 
 #[tokio::test]
-async fn executions_beyond_what_a_column_holds() {
+async fn execution_ids_above_the_range_of_a_column_are_refused() {
     let bench = Bench::new().await;
     let provider = &bench.provider;
     for execution in [u64::MAX, 1 << 63] {
@@ -193,14 +193,14 @@ async fn executions_beyond_what_a_column_holds() {
             tag,
         };
         bench.refused("an activity", provider.enqueue_for_worker(item).await, &says);
-        // None is stored under such an id, so none is found.
+        // No execution has such an id, so a read finds no events.
         assert!(provider.read_with_execution("host", execution).await.unwrap().is_empty());
     }
-    bench.goes_on().await;
+    bench.assert_usable().await;
 }
 
 #[tokio::test]
-async fn tokens_that_open_nothing() {
+async fn unknown_and_altered_tokens_are_refused() {
     let bench = Bench::new().await;
     let provider = &bench.provider;
     let swapped = |token: &str, key: &str| format!("{}.{key}", token.split_once('.').unwrap().0);
@@ -224,7 +224,7 @@ async fn tokens_that_open_nothing() {
         bench.refused(token, provider.abandon_work_item(token, None, true).await, says);
         bench.refused(token, provider.renew_work_item_lock(token, LONG).await, says);
     }
-    // A turn's token is no activity's, nor the other way round.
+    // The token of a turn settles no activity, and the token of an activity settles no turn.
     let (turn, work) = (&bench.turn, &bench.work);
     bench.refused("a turn's token", provider.ack_work_item(turn, None).await, "Invalid lock token");
     bench.refused(
@@ -234,41 +234,41 @@ async fn tokens_that_open_nothing() {
     );
     let huge = format!("{}{}", bench.turn, "x".repeat(1 << 20));
     bench.refused("a huge token", ack(provider, &huge, vec![], vec![], named()).await, "Invalid lock token");
-    bench.goes_on().await;
+    bench.assert_usable().await;
 }
 
 #[tokio::test]
-async fn items_for_the_wrong_queue() {
+async fn items_of_the_wrong_queue_are_refused() {
     let bench = Bench::new().await;
     let provider = &bench.provider;
     let message = || completed("host", 2);
     let wrong = "cannot go to the worker queue";
-    bench.refused("a message as work", provider.enqueue_for_worker(message()).await, wrong);
+    bench.refused("a message as an activity", provider.enqueue_for_worker(message()).await, wrong);
     let turn = ack(provider, &bench.turn, vec![], vec![message()], named()).await;
-    bench.refused("a message as a turn's work", turn, wrong);
+    bench.refused("a message as an activity of a turn", turn, wrong);
     let wrong = "cannot go to the orchestrator queue";
     bench.refused(
-        "work as a message",
+        "an activity as a message",
         provider.enqueue_for_orchestrator(activity("host", 1), None).await,
         wrong,
     );
     let item = vec![activity("host", 1)];
     let turn = provider.ack_orchestration_item(&bench.turn, 1, vec![], vec![], item, named(), vec![]).await;
-    bench.refused("work as a turn's message", turn, wrong);
+    bench.refused("an activity as a message of a turn", turn, wrong);
     let start = provider.ack_work_item(&bench.work, Some(start("host"))).await;
     bench.refused("a start as a completion", start, "StartOrchestration is not a completion");
-    bench.goes_on().await;
+    bench.assert_usable().await;
 }
 
 #[tokio::test]
-async fn rows_that_somebody_damaged() {
+async fn damaged_rows_cause_errors_and_do_not_block_other_instances() {
     let bench = Bench::new().await;
     let provider = &bench.provider;
     let damage = |sql: &str| raw(&bench.path).execute_batch(sql).unwrap();
     damage("UPDATE history SET event_data = '{\"type\":' WHERE instance_id = 'host'");
     let error = provider.read("host").await.unwrap_err();
     assert!(!error.is_retryable() && error.message.contains("'host'"), "{error}");
-    // Bytes where a text belongs.
+    // The cell holds bytes in place of a text.
     damage("UPDATE history SET event_data = x'fffe' WHERE instance_id = 'other'");
     let error = provider.read("other").await.unwrap_err();
     assert!(!error.is_retryable(), "{error}");
@@ -276,7 +276,7 @@ async fn rows_that_somebody_damaged() {
     provider.abandon_orchestration_item(&bench.turn, None, true).await.unwrap();
     provider.abandon_work_item(&bench.work, None, true).await.unwrap();
     hello(provider, "next").await;
-    assert_eq!(provider.read("next").await.unwrap().len(), 4, "nobody else is held up");
+    assert_eq!(provider.read("next").await.unwrap().len(), 4, "other instances run");
     let dead_letters = provider.as_management_capability().unwrap().list_dead_letters(9).await.unwrap();
     assert_eq!(dead_letters.len(), 2, "{dead_letters:?}");
 }

@@ -1,5 +1,5 @@
-//! Single cells that hold something else: whoever they belong to is told, and nobody else notices. Found by the fuzz
-//! target `row_corruption`.
+//! Stores with one damaged cell: the damage is reported for its instance or item, and other instances run. The fuzz target
+//! `row_corruption` found these cases.
 
 use crate::factory::raw;
 use crate::support::*;
@@ -8,7 +8,7 @@ use outlast_provider::{Provider, TagFilter, TurnRequest, WorkRequest};
 use outlast_sqlite::{SqliteOptions, SqliteProvider};
 use std::path::Path;
 
-/// Two instances with a turn and an activity each, `a` before `b`; with one cell of `a` changed.
+/// Two instances with a turn and an activity each, `a` before `b`; one cell of `a` is changed.
 async fn damaged(path: &Path, sql: &str) -> SqliteProvider {
     let store = open(path).await;
     for instance in ["a", "b"] {
@@ -21,11 +21,11 @@ async fn damaged(path: &Path, sql: &str) -> SqliteProvider {
     }
     drop(store);
     assert_eq!(raw(path).execute(sql, []).unwrap(), 1, "{sql}");
-    // The worst case for the others: one fetch after the other, without a pause.
+    // Inline fetches run one after the other without a pause, which is the worst case for the other instance.
     open_with(path, SqliteOptions { inline: true, ..SqliteOptions::default() }).await
 }
 
-/// Every turn that can be had now: its instance, and whether its history can be used.
+/// Fetches every due turn; returns its instance, and whether its history decodes.
 async fn turns(store: &SqliteProvider) -> Vec<(String, bool)> {
     let request =
         || TurnRequest { lock_timeout: LONG, poll_timeout: NO_WAIT, filter: None, with_history: true };
@@ -49,7 +49,7 @@ async fn dead(store: &SqliteProvider) -> usize {
 }
 
 #[tokio::test]
-async fn a_row_of_an_instance_that_cannot_be_read_is_a_damaged_history() {
+async fn an_unreadable_row_of_an_instance_is_reported_as_a_damaged_history() {
     for cell in [
         "UPDATE instances SET orchestration_name = x'AE' WHERE instance_id = 'a'",
         "UPDATE instances SET orchestration_version = CAST(x'FF' AS TEXT) WHERE instance_id = 'a'",
@@ -69,7 +69,7 @@ async fn a_row_of_an_instance_that_cannot_be_read_is_a_damaged_history() {
 }
 
 #[tokio::test]
-async fn an_instance_that_is_known_by_a_damaged_history_only_holds_nobody_up() {
+async fn an_instance_with_a_damaged_history_and_no_row_does_not_block_other_instances() {
     let (_folder, path) = fresh();
     let cell = "UPDATE history SET event_id = 1.5 WHERE instance_id = 'a' AND event_id = 1";
     let store = damaged(&path, cell).await;
@@ -97,7 +97,7 @@ async fn activities_run_without_the_name_of_their_orchestration() {
 #[tokio::test]
 async fn text_that_is_not_utf_8_does_not_decode() {
     let (_folder, path) = fresh();
-    // Inside of a JSON string: repaired, it would be a valid event with another input.
+    // The bytes are inside a JSON string: repaired, the text would be a valid event with another input.
     let cell = "UPDATE history SET event_data = CAST(replace(CAST(event_data AS BLOB), x'696E707574', x'69FFFF7574') AS TEXT)
                 WHERE instance_id = 'a' AND event_id = 2";
     let store = damaged(&path, cell).await;
@@ -131,14 +131,14 @@ async fn an_activity_that_cannot_be_read_becomes_a_dead_letter() {
         let store = damaged(&path, cell).await;
         let session = outlast_provider::SessionFetchConfig { owner_id: "o".to_string(), lock_timeout: LONG };
         let fetched = store.fetch_work_item(LONG, NO_WAIT, Some(&session), &TagFilter::DefaultOnly).await;
-        let (item, ..) = fetched.unwrap().expect("the other one");
+        let (item, ..) = fetched.unwrap().expect("the activity of `b`");
         assert_eq!(item.target_instance(), "b", "{cell}");
         assert_eq!(dead(&store).await, 1, "{cell}");
     }
 }
 
 #[tokio::test]
-async fn counts_and_times_that_are_no_numbers_hold_nobody_up() {
+async fn items_with_damaged_counts_or_times_are_delivered() {
     for cell in [
         "UPDATE orchestrator_queue SET attempt_count = '' WHERE instance_id = 'a'",
         "UPDATE orchestrator_queue SET visible_at = 0.5 WHERE instance_id = 'a'",
@@ -152,7 +152,7 @@ async fn counts_and_times_that_are_no_numbers_hold_nobody_up() {
         assert_eq!(found, [("a".to_string(), true), ("b".to_string(), true)], "{cell}");
         assert_eq!(works(&store).await, ["a", "b"], "{cell}");
     }
-    // Nobody asks for such a tag.
+    // No fetch asks for a tag of bytes.
     let (_folder, path) = fresh();
     let store = damaged(&path, "UPDATE worker_queue SET tag = x'00' WHERE instance_id = 'a'").await;
     assert_eq!(works(&store).await, ["b"]);

@@ -1,4 +1,4 @@
-//! Disks that are full or read-only.
+//! Full and read-only disks.
 
 use crate::support::*;
 use outlast_provider::Provider;
@@ -10,11 +10,11 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-/// Run by a suite of their own, which says so where it cannot: they mount a file system.
+/// These tests mount a file system. The suite `small-disks` runs them, as root only.
 mod needs_root {
     use super::*;
 
-    /// A small file system in memory, gone with this value.
+    /// A small file system in memory, which is unmounted with this value.
     struct SmallDisk(TempDir);
 
     impl SmallDisk {
@@ -35,7 +35,7 @@ mod needs_root {
 
     impl Drop for SmallDisk {
         fn drop(&mut self) {
-            // Lazily: after a failure, somebody may still have the store open.
+            // A lazy unmount also succeeds if a failed test still has the store open.
             let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
         }
     }
@@ -49,7 +49,7 @@ mod needs_root {
         );
     }
 
-    /// Starts instances with a large input until the disk is full; says which were acknowledged.
+    /// Starts instances with a large input until the disk is full; returns the acknowledged instances.
     async fn fill(provider: &Arc<SqliteProvider>, prefix: &'static str) -> BTreeSet<String> {
         let mut writers = JoinSet::new();
         for writer in 0..4 {
@@ -76,7 +76,7 @@ mod needs_root {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_full_disk_loses_nothing_and_passes() {
+    async fn a_full_disk_loses_no_acknowledged_start_and_freed_space_is_used() {
         let disk = SmallDisk::new("3m");
         let path = disk.path();
         let ballast = path.with_extension("ballast");
@@ -84,14 +84,10 @@ mod needs_root {
         let provider = Arc::new(open(&path).await);
         hello(&*provider, "before").await;
         let mut acknowledged = fill(&provider, "first").await;
-        assert!(acknowledged.len() > 20, "{} were acknowledged", acknowledged.len());
-        assert_eq!(
-            waiting_starts(&path),
-            acknowledged,
-            "what was refused is not there, and everything else is"
-        );
+        assert!(acknowledged.len() > 20, "{} starts were acknowledged", acknowledged.len());
+        assert_eq!(waiting_starts(&path), acknowledged, "the store holds exactly the acknowledged starts");
 
-        // It still reads, says what is wrong, and does not mistake it for anything worse.
+        // The store still reads, and each refused write names the full disk.
         assert_eq!(provider.read("before").await.unwrap().len(), 4);
         for _ in 0..3 {
             let error = provider
@@ -101,22 +97,22 @@ mod needs_root {
             assert!(error.is_retryable() && error.message.contains("no space left"), "{error}");
         }
         assert_eq!(provider.integrity_check().await.unwrap(), [""; 0]);
-        assert_eq!(provider.stats().reopened, 0, "a full disk is no reason to distrust the connection");
+        assert_eq!(provider.stats().reopened, 0, "a full disk does not close the connection");
 
         std::fs::remove_file(&ballast).unwrap();
         acknowledged.extend(fill(&provider, "second").await);
-        assert!(acknowledged.iter().any(|id| id.starts_with("second")), "there was room again");
+        assert!(acknowledged.iter().any(|id| id.starts_with("second")), "freed space takes new starts");
         assert_eq!(waiting_starts(&path), acknowledged);
         drop(provider);
-        assert_eq!(waiting_starts(&path), acknowledged, "closed and opened again");
+        assert_eq!(waiting_starts(&path), acknowledged, "a reopened store holds the acknowledged starts");
     }
 
     #[tokio::test]
-    async fn a_disk_that_is_full_from_the_start_is_named() {
+    async fn opening_on_a_full_disk_is_a_retryable_error() {
         let disk = SmallDisk::new("64k");
         let path = disk.path();
         std::fs::write(path.with_extension("ballast"), vec![7; 40 << 10]).unwrap();
-        let error = SqliteProvider::new(&url(&path), None).await.err().expect("a schema does not fit");
+        let error = SqliteProvider::new(&url(&path), None).await.err().expect("the schema does not fit");
         assert!(matches!(error, SqliteError::DiskFull) && error.is_retryable(), "{error:?}");
         std::fs::remove_file(path.with_extension("ballast")).unwrap();
         let disk = SmallDisk::new("3m");
@@ -124,19 +120,19 @@ mod needs_root {
     }
 
     #[tokio::test]
-    async fn a_read_only_disk_is_named() {
+    async fn opening_on_a_read_only_disk_is_refused_with_the_path() {
         let disk = SmallDisk::new("3m");
         let path = disk.path();
         hello(&open(&path).await, "i").await;
         disk.make_read_only();
         let before = files(path.parent().unwrap());
         let elsewhere = path.with_file_name("new.db");
-        // A log is kept even by those who only read, so that a read-only disk cannot be used by tools either.
+        // A read-only connection needs the log too, so other tools cannot open a store on a read-only disk either.
         for (path, options) in [(&path, ""), (&path, "?mode=rw"), (&path, "?mode=ro"), (&elsewhere, "")] {
             let error = SqliteProvider::new(&format!("{}{options}", url(path)), None)
                 .await
                 .err()
-                .expect("it is read-only");
+                .expect("the disk is read-only");
             let typed = matches!(error, SqliteError::ReadOnly { .. } | SqliteError::CannotOpen { .. });
             assert!(typed && !error.is_retryable(), "{error:?}");
             assert!(error.to_string().contains(&*path.to_string_lossy()), "{error}");

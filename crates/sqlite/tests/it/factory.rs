@@ -53,13 +53,13 @@ impl SqliteFactory {
         self.folder.path().join(format!("{}.db", self.newest.lock().unwrap().number))
     }
 
-    /// Changes rows behind the store's back.
+    /// Changes rows of the file without the store.
     fn damage(&self, sql: &str, instance: &str) {
         raw(&self.path()).execute(sql, [instance]).unwrap();
     }
 }
 
-/// A connection of our own to a store's file.
+/// A connection of the test to a store's file.
 pub(crate) fn raw(path: &Path) -> Connection {
     let conn = Connection::open(path).unwrap();
     conn.busy_timeout(Duration::from_secs(10)).unwrap();

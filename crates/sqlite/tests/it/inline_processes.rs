@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-const LOOKS_EVERY: Duration = Duration::from_millis(200);
+const CHECKS_EVERY: Duration = Duration::from_millis(200);
 
 async fn process(path: &Path, clock: &Arc<TokioClock>) -> SqliteProvider {
     let options = SqliteOptions {
         inline: true,
         clock: Arc::<TokioClock>::clone(clock),
-        foreign_poll_interval: LOOKS_EVERY,
+        foreign_poll_interval: CHECKS_EVERY,
         closes_like_a_crash: true,
         ..SqliteOptions::default()
     };
@@ -35,7 +35,7 @@ async fn parked_fetch_of_an_inline_store_sees_the_commit_of_another_process() {
     let ((fetched, ..), ()) = tokio::join!(work(&waiting), send);
     assert_eq!(fetched, activity("i", 1));
     let waited = begun.elapsed();
-    assert!(waited <= Duration::from_millis(1_050) + LOOKS_EVERY, "{waited:?}");
+    assert!(waited <= Duration::from_millis(1_050) + CHECKS_EVERY, "{waited:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -52,7 +52,7 @@ async fn lease_of_a_crashed_process_ends_by_time_in_another_process() {
     let begun = Instant::now();
     let (_, _, attempts) = work(&waiting).await;
     assert_eq!(attempts, 2);
-    assert!(begun.elapsed() <= lease + LOOKS_EVERY, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() <= lease + CHECKS_EVERY, "{:?}", begun.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,7 +62,7 @@ async fn file_is_recovered_from_the_log_that_the_last_process_left() {
     let crashing = process(&path, &clock).await;
     crashing.enqueue_for_orchestrator(start("i"), None).await.unwrap();
     drop(crashing);
-    assert!(size(&beside(&path, "-wal")) > 0, "the log is left");
+    assert!(size(&beside(&path, "-wal")) > 0, "the process leaves the log");
     let next = process(&path, &clock).await;
     assert_eq!(turn(&next).await.0.instance, "i");
     next.disconnect();

@@ -1,4 +1,5 @@
-//! Messages with a key, and dead letters that return, after failures and crashes: both halves of a change are stored, or neither.
+//! Messages with a key, and dead letters that return to their queue, after failures and crashes: the store writes both parts of a
+//! change, or neither.
 
 use crate::support::*;
 use outlast_model::WorkItem;
@@ -28,7 +29,7 @@ impl StatementFaults for FailsOne {
     }
 }
 
-/// A store whose nth statement from now on fails; `arm` sets n.
+/// A store that fails one statement; `left` is the number of statements before it.
 async fn failing(path: &Path, how: StatementFault) -> (Arc<FailsOne>, outlast_sqlite::SqliteProvider) {
     let faults = Arc::new(FailsOne { left: AtomicI64::new(-1), how, failed: Mutex::default() });
     let options = SqliteOptions { faults: Some(Arc::clone(&faults) as _), ..SqliteOptions::default() };
@@ -71,7 +72,7 @@ async fn a_keyed_message_is_stored_once_whichever_statement_fails_and_after_a_re
 }
 
 #[tokio::test]
-async fn a_requeue_moves_and_records_or_does_neither_whichever_statement_fails() {
+async fn a_requeue_is_moved_and_recorded_or_unchanged_whichever_statement_fails() {
     let entry = AuditEntry {
         actor: "ada".into(),
         action: "requeue".into(),

@@ -1,4 +1,4 @@
-//! Messages with large texts: stored apart from their rows, and never in the way of small requests.
+//! Messages with large texts: the store keeps the texts apart from their rows, and they do not delay small requests.
 
 use crate::room::{Shut, gated};
 use crate::support::*;
@@ -79,7 +79,7 @@ async fn a_message_whose_text_is_missing_becomes_a_dead_letter() {
     assert_eq!(count(&path, "SELECT count(*) FROM dead_letters WHERE reason = 'its text is missing'"), 1);
 }
 
-/// The log grows with what a transaction writes.
+/// The growth of the log is the number of bytes that the transactions wrote.
 #[tokio::test]
 async fn a_lease_does_not_write_the_texts_of_its_messages_again() {
     let (_folder, path) = fresh();
@@ -110,23 +110,23 @@ async fn a_small_call_is_answered_before_large_calls_that_came_first() {
             send(&store, "a", bytes).await;
             answered.lock().unwrap().push(bytes);
         });
-        // Nothing else runs on this thread: the call has been sent.
+        // No other task runs on this thread, so the call is sent after one yield.
         tokio::task::yield_now().await;
     }
     drop(shut);
     calls.join_all().await;
     let answered = answered.lock().unwrap();
     let small = answered.iter().position(|bytes| *bytes == 2).unwrap();
-    assert!(small <= 3, "{answered:?}: two large calls at most are applied before it");
+    assert!(small <= 3, "{answered:?}: the writer applies at most two large calls before the small one");
 }
 
 #[tokio::test]
-async fn a_fetch_passes_a_large_turn_over_for_a_small_one_and_the_next_gets_it() {
+async fn a_fetch_passes_a_large_turn_over_for_a_small_one_and_the_next_fetch_takes_it() {
     let (_folder, path) = fresh();
     let store = open(&path).await;
     store.enqueue_for_orchestrator(start_with("large", &"in".repeat(MIB)), None).await.unwrap();
     store.enqueue_for_orchestrator(start("small"), None).await.unwrap();
-    // Neither fetch waits for anything.
+    // Neither fetch waits.
     let (first, _, _) = turn(&store).await;
     let (second, _, _) = turn(&store).await;
     assert_eq!([first.instance, second.instance], ["small", "large"]);
@@ -134,7 +134,7 @@ async fn a_fetch_passes_a_large_turn_over_for_a_small_one_and_the_next_gets_it()
 }
 
 #[tokio::test]
-async fn a_large_turn_is_handed_out_although_small_turns_are_ready_for_every_fetch() {
+async fn a_large_turn_is_fetched_although_small_turns_are_ready_for_every_fetch() {
     let (_folder, path) = fresh();
     let store = open(&path).await;
     store.enqueue_for_orchestrator(start_with("large", &"in".repeat(MIB)), None).await.unwrap();

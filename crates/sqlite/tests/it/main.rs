@@ -1,4 +1,4 @@
-//! The store against the contract, against the specification, and against the things that happen to files.
+//! Tests of the store: the contract, the model of the specification, and failures of files, disks and processes.
 // A test fails by panicking, and a child process reports by printing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
@@ -23,13 +23,13 @@ mod tokens;
 mod upkeep;
 mod waiting;
 
-/// Everything on one thread, under paused time.
+/// The contract and the model on inline stores, under paused time.
 mod inline {
     use crate::factory::SqliteFactory;
     outlast_conformance::provider_validation_tests!(paused: SqliteFactory::inline());
 }
 
-/// As shipped: a writer thread, reader threads, a file, the machine's time.
+/// The contract with the default options: a writer thread, reader threads, a file, and the clock of the machine.
 mod threaded {
     use crate::factory::SqliteFactory;
     outlast_conformance::provider_validation_tests!(real: SqliteFactory::threaded());

@@ -1,4 +1,4 @@
-//! The SQLite store against the specification, by sequences of every call: 500 random ones in a test run.
+//! The SQLite store against the specification, by sequences of every call: a test run tries 500 random ones.
 
 use crate::factory::raw;
 use async_trait::async_trait;
@@ -12,13 +12,14 @@ use tempfile::TempDir;
 
 outlast_conformance::model_tests!(500, run);
 
-/// Runs a sequence on a new store, and on one that hands out a few messages at a time.
+/// Runs a sequence on a new store with the default bound, and on one with a small bound on the messages of a turn.
 fn run(sequence: &Sequence) -> Result<(), String> {
     run_with(sequence, MessageBound::default())?;
     run_with(sequence, FEW).map_err(|difference| format!("{difference}\nwith {FEW:?}"))
 }
 
-/// Fewer messages than a sequence often sends to an instance, and fewer bytes than two of them with a long text.
+/// A bound below the number of messages that a sequence often sends to an instance, and below the bytes of two messages with a
+/// long text.
 const FEW: MessageBound = MessageBound::new(2, 300);
 
 fn run_with(sequence: &Sequence, bound: MessageBound) -> Result<(), String> {
@@ -32,10 +33,10 @@ fn run_with(sequence: &Sequence, bound: MessageBound) -> Result<(), String> {
 struct InFile {
     clock: Arc<Hand>,
     bound: MessageBound,
-    /// The latest time that the clock has shown.
+    /// The latest time that the test has set.
     latest: u64,
     path: PathBuf,
-    /// `None` only while it is opened again.
+    /// `None` only while `reopen` replaces the store.
     store: Option<SqliteProvider>,
     raw: Connection,
 }
@@ -48,14 +49,14 @@ impl InFile {
     }
 
     fn store(&self) -> &SqliteProvider {
-        self.store.as_ref().expect("it is open")
+        self.store.as_ref().expect("the store is open")
     }
 }
 
 async fn open(path: &Path, clock: &Arc<Hand>, message_bound: MessageBound) -> SqliteProvider {
     let options = SqliteOptions {
         inline: true,
-        // Nobody pulls the plug here.
+        // The sequences do not crash the machine, so commits need no sync.
         synchronous: Synchronous::Normal,
         clock: Arc::clone(clock) as Arc<dyn Clock>,
         message_bound,
@@ -86,7 +87,7 @@ impl Subject for InFile {
 
     async fn dump(&self) -> Vec<String> {
         let mut stored = self.store().dump().await.unwrap();
-        // An activity was visible when it was enqueued, by the clock of that moment.
+        // The store marks an activity as visible by the clock at the time of the enqueue.
         if self.latest > self.clock.now_ms() {
             stored.retain(|line| !line.ends_with(" an unmarked activity that waits for its time"));
         }

@@ -1,4 +1,4 @@
-//! What becomes a store, and how it is opened.
+//! Opening a store: the files and URLs that become a store, and the modes of opening.
 
 use crate::factory::raw;
 use crate::refusing::untouched;
@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 #[tokio::test]
-async fn plain_urls_create_and_mode_rw_insists() {
+async fn plain_urls_create_a_store_and_mode_rw_requires_one() {
     let (folder, path) = fresh();
     for options in ["?mode=rw", "?mode=ro"] {
         let error = untouched(&path, options).await;
@@ -32,7 +32,7 @@ async fn plain_urls_create_and_mode_rw_insists() {
     assert_eq!(provider.read("i").await.unwrap().len(), 4);
 }
 
-/// As other tools leave it: pages, but no tables.
+/// Other tools leave such files: databases with pages and without tables.
 #[tokio::test]
 async fn an_empty_database_becomes_a_store() {
     for sql in
@@ -48,7 +48,7 @@ async fn an_empty_database_becomes_a_store() {
 }
 
 #[tokio::test]
-async fn a_store_that_vanishes_is_not_made_anew() {
+async fn a_removed_store_is_not_created_again() {
     let (_folder, path) = fresh();
     let provider = open(&path).await;
     hello(&provider, "i").await;
@@ -81,13 +81,13 @@ async fn a_read_only_store_reads_and_refuses_to_write() {
     for error in &refused {
         assert!(error.message.contains("read-only") && !error.is_retryable(), "{error:?}");
     }
-    assert_eq!(provider.read("i7").await.unwrap().len(), 4, "it still reads");
+    assert_eq!(provider.read("i7").await.unwrap().len(), 4, "a refused write does not end reads");
     drop(provider);
     assert!(std::fs::read(&path).unwrap() == before, "the file was changed");
 }
 
 #[tokio::test]
-async fn a_read_only_store_leaves_a_closed_store_as_it_was() {
+async fn a_read_only_store_changes_no_file_of_a_closed_store() {
     let (folder, path) = fresh();
     used(&path).await;
     let before = files(folder.path());
@@ -131,7 +131,7 @@ async fn a_copy_without_its_log_is_refused_with_the_name_of_the_log() {
 }
 
 #[tokio::test]
-async fn an_empty_file_is_refused_without_a_word_about_a_log() {
+async fn refusal_of_an_empty_file_names_no_log() {
     let (_folder, path) = fresh();
     std::fs::write(&path, "").unwrap();
     let refused = SqliteProvider::new(&format!("{}?mode=ro", url(&path)), None).await.map(drop).unwrap_err();
@@ -161,8 +161,8 @@ async fn stores_in_memory_are_private() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn only_the_owner_may_read_the_files() {
-    const TEST: &str = "opening::only_the_owner_may_read_the_files";
+async fn new_files_are_readable_by_their_owner_only() {
+    const TEST: &str = "opening::new_files_are_readable_by_their_owner_only";
     if let Some(path) = role(TEST) {
         let provider = open(&path).await;
         hello(&provider, "i").await;
@@ -188,7 +188,7 @@ async fn only_the_owner_may_read_the_files() {
     );
 }
 
-/// Whoever gave a file its mode had a reason.
+/// The owner of an existing file has set its mode, so the store keeps it.
 #[cfg(unix)]
 #[tokio::test]
 async fn an_existing_file_keeps_its_mode() {
@@ -206,7 +206,7 @@ async fn an_existing_file_keeps_its_mode() {
 }
 
 #[tokio::test]
-async fn reopening_keeps_everything() {
+async fn reopening_keeps_rows_and_leases() {
     let (_folder, path) = fresh();
     used(&path).await;
     let provider = open(&path).await;
@@ -222,13 +222,16 @@ async fn reopening_keeps_everything() {
     let provider = open(&path).await;
     assert_eq!(rows(&path), before);
     assert_eq!(provider.debug_dump().await, dump);
-    assert!(provider.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap().is_none(), "both are held");
+    assert!(
+        provider.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap().is_none(),
+        "both turns are leased or delayed"
+    );
     ack(&provider, &turn_token, vec![started("leased")], vec![], named()).await.unwrap();
     provider.ack_work_item(&work_token, None).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_store_that_is_closed_is_one_file() {
+async fn a_closed_store_is_one_file() {
     let (folder, path) = fresh();
     for n in 0..50 {
         let provider = open(&path).await;
@@ -240,7 +243,7 @@ async fn a_store_that_is_closed_is_one_file() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn ten_at_once_create_one_store() {
+async fn ten_concurrent_opens_create_one_store() {
     for _ in 0..40 {
         let (_folder, path) = fresh();
         let opening: Vec<_> = (0..10)
@@ -263,7 +266,7 @@ async fn ten_at_once_create_one_store() {
 }
 
 #[tokio::test]
-async fn a_provider_without_readers_and_one_without_threads_do_the_same() {
+async fn stores_without_readers_or_threads_run_an_orchestration() {
     for (inline, reader_connections) in [(false, 0), (true, 2)] {
         let (_folder, path) = fresh();
         let provider =

@@ -1,4 +1,4 @@
-//! Panics inside the store while others use it.
+//! Panics inside the store while other calls use it.
 
 use crate::support::*;
 use outlast_model::WorkItem;
@@ -38,7 +38,7 @@ fn with(bomb: &Arc<Bomb>, inline: bool) -> SqliteOptions {
     SqliteOptions { faults: Some(Arc::clone(bomb) as _), inline, ..SqliteOptions::default() }
 }
 
-/// What became of the starts of one test.
+/// The starts of one test by their answers.
 #[derive(Default)]
 struct Ledger {
     stored: BTreeSet<String>,
@@ -50,9 +50,8 @@ fn is_panic(error: &ProviderError) -> bool {
     !error.is_retryable() && error.message.contains("panicked during")
 }
 
-/// Stores many starts and runs their first turns while statements panic; nothing that was acknowledged may be missing, and
-/// nothing that was refused may be there.
-async fn survives(store: Arc<SqliteProvider>, bomb: Arc<Bomb>) {
+/// Stores many starts and runs fetches while statements panic. Every acknowledged start must be stored, and no refused start.
+async fn acknowledged_starts_survive(store: Arc<SqliteProvider>, bomb: Arc<Bomb>) {
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     let mut tasks = Vec::new();
     bomb.arm(true);
@@ -77,7 +76,7 @@ async fn survives(store: Arc<SqliteProvider>, bomb: Arc<Bomb>) {
             }
         }));
     }
-    // Fetches and renewals meanwhile; what they are told is one of the two errors.
+    // Fetches, give-backs and reads run meanwhile; each of them succeeds or returns one of the two errors.
     let worker = Arc::clone(&store);
     tasks.push(tokio::spawn(async move {
         for _ in 0..60 {
@@ -105,7 +104,7 @@ async fn survives(store: Arc<SqliteProvider>, bomb: Arc<Bomb>) {
     assert!(store.stats().panics > 0 && !ledger.refused.is_empty(), "no call panicked");
     assert!(ledger.stored.len() > 200, "only {} starts were stored", ledger.stored.len());
     let mut found = BTreeSet::new();
-    // Leases that a panic kept from their fetches are still held; rows are there all the same.
+    // Leases whose fetches panicked are still held, so the dump counts the rows.
     for line in store.debug_dump().await.lines() {
         if line.starts_with("orchestrator_queue: ") {
             let rows: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
@@ -136,29 +135,29 @@ fn start(instance: &str) -> WorkItem {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn panics_under_load_lose_nothing_on_a_file() {
+async fn panics_under_load_lose_no_acknowledged_start_on_a_file() {
     let (_folder, path) = fresh();
     let bomb = Bomb::new(41);
-    survives(Arc::new(open_with(&path, with(&bomb, false)).await), bomb).await;
+    acknowledged_starts_survive(Arc::new(open_with(&path, with(&bomb, false)).await), bomb).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn panics_under_load_lose_nothing_in_memory() {
+async fn panics_under_load_lose_no_acknowledged_start_in_memory() {
     let bomb = Bomb::new(41);
     let options = Some(with(&bomb, false));
     let store = SqliteProvider::new_in_memory_with_options(options).await.unwrap();
-    survives(Arc::new(store), bomb).await;
+    acknowledged_starts_survive(Arc::new(store), bomb).await;
 }
 
 #[tokio::test]
-async fn panics_under_load_lose_nothing_inline() {
+async fn panics_under_load_lose_no_acknowledged_start_inline() {
     let (_folder, path) = fresh();
     let bomb = Bomb::new(41);
-    survives(Arc::new(open_with(&path, with(&bomb, true)).await), bomb).await;
+    acknowledged_starts_survive(Arc::new(open_with(&path, with(&bomb, true)).await), bomb).await;
 }
 
 #[tokio::test]
-async fn a_read_that_panics_costs_its_reader_a_connection_and_nothing_else() {
+async fn a_panicking_read_replaces_one_connection_and_later_calls_succeed() {
     for inline in [false, true] {
         let (_folder, path) = fresh();
         let bomb = Bomb::new(1);
@@ -175,18 +174,18 @@ async fn a_read_that_panics_costs_its_reader_a_connection_and_nothing_else() {
     }
 }
 
-/// Nothing that is done outside of a transaction ends the writer either.
+/// A panic outside a transaction does not end the writer either.
 #[tokio::test]
-async fn a_panic_while_the_connection_is_opened_again_costs_the_call_and_nothing_else() {
+async fn a_panic_while_the_connection_reopens_fails_one_call_and_later_calls_succeed() {
     let (_folder, path) = fresh();
     let bomb = Bomb::new(1);
     let store = open_with(&path, with(&bomb, false)).await;
     bomb.arm(true);
-    // The first panic costs the connection, so the second one is in the opening of the next.
+    // The first panic closes the connection, so the second panic happens while the writer opens the next one.
     for n in 1..=2 {
         let error = store.enqueue_for_orchestrator(start("i"), None).await.unwrap_err();
         assert!(error.is_retryable(), "{error:?}");
-        // The caller is answered while the panic unwinds, before it is counted.
+        // The caller gets its answer while the panic unwinds, before the store counts the panic.
         let counted = async {
             while store.stats().panics < n {
                 tokio::task::yield_now().await;
@@ -201,7 +200,7 @@ async fn a_panic_while_the_connection_is_opened_again_costs_the_call_and_nothing
     assert_eq!((store.stats().panics, store.stats().reopened), (2, 1));
 }
 
-/// The order to stop arrives at a writer that panics: it ends all the same.
+/// The writer receives the stop command while it handles a panic, and ends.
 #[tokio::test]
 async fn a_store_closes_while_its_writer_panics() {
     let (_folder, path) = fresh();
@@ -210,7 +209,7 @@ async fn a_store_closes_while_its_writer_panics() {
     bomb.arm(true);
     store.enqueue_for_orchestrator(start("i"), None).await.unwrap_err();
     let (sender, closed) = std::sync::mpsc::channel();
-    // Not a task: a runtime waits for its tasks, and this one must be able to fail.
+    // A runtime waits for its tasks, so a hanging task could not fail the test.
     #[allow(clippy::disallowed_methods, reason = "the thread may hang, and a task may not")]
     std::thread::spawn(move || {
         drop(store);

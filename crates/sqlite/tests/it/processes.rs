@@ -1,4 +1,4 @@
-//! Several processes on one file, and processes that die.
+//! Several processes on one file, and killed processes.
 
 use crate::support::*;
 use outlast_model::WorkItem;
@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// A process of ours whose lines are read as it prints them.
+/// A child process of the test, whose output the test reads line by line.
 pub(crate) struct Process {
     pub(crate) child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
@@ -29,7 +29,7 @@ impl Process {
         Self { child: child.unwrap(), lines }
     }
 
-    /// What follows the word in the next line that begins with it; `None` at the end.
+    /// The rest of the next line that begins with the word; `None` at the end of the output.
     pub(crate) fn next(&mut self, word: &str) -> Option<String> {
         self.lines.by_ref().map_while(Result::ok).find_map(|line| line.strip_prefix(word).map(str::to_string))
     }
@@ -39,24 +39,24 @@ impl Process {
     }
 }
 
-/// Everything that starts in this process has its name in it.
+/// The name of this process, which prefixes the ids of its instances.
 fn name() -> String {
     std::env::var("OUTLAST_TEST_NAME").unwrap()
 }
 
-/// How long both processes write at full load. Set `OUTLAST_TEST_SECONDS=10` for the full length.
+/// The seconds for which both processes write at full load. `OUTLAST_TEST_SECONDS=10` sets the full length.
 fn seconds() -> u64 {
     std::env::var("OUTLAST_TEST_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
 }
 
-/// One call: an error ends the test, and the longest is remembered.
+/// Measures one call, and keeps the longest time in `worst`. An error fails the test.
 async fn measured<T, E: std::fmt::Debug>(worst: &mut u64, call: impl Future<Output = Result<T, E>>) -> T {
     let (result, took) = timed(call).await;
     *worst = took.max(*worst);
     result.unwrap()
 }
 
-/// Starts, fetches and ends instances without a pause; says how many were started, and how long the longest call took.
+/// Starts, fetches and ends instances without a pause; returns the number of started instances, and the time of the longest call.
 async fn full_load(provider: Arc<SqliteProvider>, until: Instant) -> (u64, u64) {
     let mut tasks = JoinSet::new();
     for task in 0..16 {
@@ -67,7 +67,7 @@ async fn full_load(provider: Arc<SqliteProvider>, until: Instant) -> (u64, u64) 
                 let instance = format!("{}-{task}-{started_here}", name());
                 measured(&mut worst, provider.enqueue_for_orchestrator(start(&instance), None)).await;
                 started_here += 1;
-                // Perhaps one of the other process.
+                // The turn may belong to an instance of the other process.
                 let fetch = provider.fetch_orchestration_item(LONG, NO_WAIT, None);
                 if let Some((item, token, _)) = measured(&mut worst, fetch).await {
                     let events = vec![started(&item.instance), ended(&item.instance, 2)];
@@ -98,7 +98,7 @@ fn two_processes_at_full_load_share_one_file() {
     let (_folder, path) = fresh();
     let mut processes = ["a", "b"].map(|name| Process::start(TEST, &path, name));
     for process in &mut processes {
-        process.next("READY").expect("it opens the store");
+        process.next("READY").expect("the process opens the store");
     }
     processes.iter_mut().for_each(Process::go);
     let results = processes.each_mut().map(|process| {
@@ -125,7 +125,7 @@ fn two_processes_at_full_load_share_one_file() {
 
 const SHORT_LEASE: Duration = Duration::from_millis(300);
 
-/// Holds a turn and writes until it is killed; prints what was acknowledged.
+/// Holds a turn, and stores activities until the process is killed; prints each acknowledged instance.
 async fn write_until_killed(path: &Path) {
     let provider = Arc::new(open(path).await);
     let held = format!("held-{}", name());
@@ -160,8 +160,8 @@ fn activities(path: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_process_that_is_killed_loses_nothing() {
-    const TEST: &str = "processes::a_process_that_is_killed_loses_nothing";
+fn a_killed_process_loses_no_acknowledged_write() {
+    const TEST: &str = "processes::a_killed_process_loses_no_acknowledged_write";
     if let Some(path) = role(TEST) {
         return Runtime::new().unwrap().block_on(write_until_killed(&path));
     }
@@ -171,25 +171,25 @@ fn a_process_that_is_killed_loses_nothing() {
     let mut acknowledged = BTreeSet::new();
     for round in 0..10 {
         let mut process = Process::start(TEST, &path, &round.to_string());
-        process.next("HELD").expect("it holds a turn");
+        process.next("HELD").expect("the process holds a turn");
         for _ in 0..random.below(150) {
-            acknowledged.insert(process.next("ACK ").expect("it writes until it is killed"));
+            acknowledged.insert(process.next("ACK ").expect("the process writes until it is killed"));
         }
         process.child.kill().unwrap();
         process.child.wait().unwrap();
-        // What it could still print before it died. A line is one write to the pipe, so none is cut off.
+        // The killed process may have printed more lines. It wrote each line at once, so no line is cut off.
         while let Some(instance) = process.next("ACK ") {
             acknowledged.insert(instance);
         }
         let found = activities(&path);
         let lost: Vec<_> = acknowledged.difference(&found).collect();
-        assert!(lost.is_empty(), "round {round}: acknowledged and gone: {lost:?}");
+        assert!(lost.is_empty(), "round {round}: acknowledged activities are missing: {lost:?}");
         Runtime::new().unwrap().block_on(take_over(&path, round));
     }
-    assert!(acknowledged.len() > 200, "{} were acknowledged", acknowledged.len());
+    assert!(acknowledged.len() > 200, "only {} activities were acknowledged", acknowledged.len());
 }
 
-/// Nothing is damaged, and the dead process's turn is handed out again when its lease is over.
+/// Asserts that the file is intact, and that a fetch gets the turn of the dead process after its lease has expired.
 async fn take_over(path: &Path, round: u64) {
     let provider = open(path).await;
     assert_eq!(provider.integrity_check().await.unwrap(), [""; 0]);

@@ -1,4 +1,4 @@
-//! What is not opened, and that refusing leaves everything as it was.
+//! Files and URLs that the store refuses, without a change of any file.
 
 use crate::factory::raw;
 use crate::support::*;
@@ -14,29 +14,32 @@ async fn refusal(url: &str) -> SqliteError {
     }
 }
 
-/// Opens, is refused, and finds the folder exactly as it was.
+/// Asserts that opening fails and that the files of the folder stay as they were.
 pub(crate) async fn untouched(path: &Path, options: &str) -> SqliteError {
     let folder = path.parent().unwrap();
     let before = files(folder);
     let error = refusal(&format!("{}{options}", url(path))).await;
     let mut after = files(folder);
     if options == "?mode=ro" {
-        // A read-only connection cannot remove the log and its index when it leaves.
+        // A read-only connection cannot remove the log and its index when it closes.
         for left in [beside(path, "-wal"), beside(path, "-shm")] {
-            assert!(size(&left) == 0 || left.to_string_lossy().ends_with("-shm"), "something was logged");
+            assert!(size(&left) == 0 || left.to_string_lossy().ends_with("-shm"), "the log holds pages");
             after.remove(&*left.file_name().unwrap().to_string_lossy());
             let _ = std::fs::remove_file(left);
         }
     }
     assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>(), "{error}");
     assert!(after == before, "the files were changed: {error}");
-    assert!(error.to_string().contains(&*path.to_string_lossy()), "it does not name the file: {error}");
-    assert!(!error.is_retryable(), "trying again would not help: {error}");
+    assert!(
+        error.to_string().contains(&*path.to_string_lossy()),
+        "the error does not name the file: {error}"
+    );
+    assert!(!error.is_retryable(), "the error is not permanent: {error}");
     error
 }
 
 #[tokio::test]
-async fn urls_that_mean_nothing_are_refused_by_name() {
+async fn invalid_urls_are_refused_with_their_text() {
     let (folder, path) = fresh();
     let path = path.display();
     let cases = [
@@ -60,7 +63,7 @@ async fn urls_that_mean_nothing_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn folders_that_cannot_hold_a_store_are_named() {
+async fn unusable_folders_are_refused_with_their_path() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("plain");
     std::fs::write(&file, "x").unwrap();
@@ -82,7 +85,7 @@ async fn folders_that_cannot_hold_a_store_are_named() {
 }
 
 #[tokio::test]
-async fn files_that_are_no_databases_are_refused() {
+async fn files_of_other_formats_are_refused() {
     for content in ["x".to_string(), "hello, world\n".repeat(1_000), "SQLite format 3\0".to_string()] {
         let (_folder, path) = fresh();
         std::fs::write(&path, content).unwrap();
@@ -118,15 +121,15 @@ async fn truncated_stores_are_refused() {
             assert!(matches!(error, SqliteError::Damaged { .. }), "{left} bytes: {error:?}");
         }
     }
-    // The header itself cut off: nothing says that this was a database.
+    // The header itself is cut off, so no byte shows that the file was a database.
     std::fs::write(&path, &whole[..60]).unwrap();
     assert!(matches!(untouched(&path, "").await, SqliteError::Foreign { .. }));
     std::fs::write(&path, &whole).unwrap();
-    assert_eq!(open(&path).await.read("i7").await.unwrap().len(), 4, "it was whole before");
+    assert_eq!(open(&path).await.read("i7").await.unwrap().len(), 4, "the whole file is a store");
 }
 
 #[tokio::test]
-async fn databases_of_others_are_refused() {
+async fn databases_of_other_applications_are_refused() {
     let durable =
         "CREATE TABLE instances (instance_id TEXT); CREATE TABLE _sqlx_migrations (version INTEGER);
                    INSERT INTO instances VALUES ('theirs')";
@@ -156,14 +159,14 @@ async fn databases_of_others_are_refused() {
     }
 }
 
-/// Their process crashed, or has not closed yet: what it wrote is still beside the file, and stays there.
+/// The process of the foreign database crashed or is still running: its log stays beside the file.
 #[tokio::test]
-async fn the_log_of_a_foreign_database_is_left_alone() {
+async fn the_log_of_a_foreign_database_is_not_checkpointed() {
     let (folder, path) = fresh();
     let conn = raw(&path);
     conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).unwrap();
     conn.execute_batch("CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('theirs')").unwrap();
-    // As a crash leaves it: a copy without the process.
+    // A copy of the files has the state after a crash.
     let crashed = tempfile::tempdir().unwrap();
     for (name, bytes) in files(folder.path()) {
         if !name.ends_with("-shm") {
@@ -181,7 +184,7 @@ async fn the_log_of_a_foreign_database_is_left_alone() {
 }
 
 #[tokio::test]
-async fn ledgers_that_do_not_fit_are_refused() {
+async fn newer_and_damaged_migration_tables_are_refused() {
     let newer = "INSERT INTO outlast_migrations VALUES (99, 'later', 'abc', 1)";
     let damaged = [
         ("UPDATE outlast_migrations SET checksum = 'abc'", "another text"),

@@ -1,4 +1,4 @@
-//! Calls that wait inside the store: bounded by number and by bytes, and their callers wait for room.
+//! Calls that wait inside the store: their number and their bytes are bounded, and further callers wait for room.
 
 use crate::support::*;
 use outlast_model::WorkItem;
@@ -7,7 +7,7 @@ use outlast_sqlite::{SqliteOptions, SqliteProvider, StatementFault, StatementFau
 use std::sync::{Arc, Condvar, Mutex};
 use tokio::task::JoinSet;
 
-/// Statements stop here while it is shut.
+/// Statements wait at the gate while it is shut.
 #[derive(Default)]
 pub(crate) struct Gate {
     is_shut: Mutex<bool>,
@@ -21,7 +21,7 @@ impl Gate {
     }
 }
 
-/// Keeps a gate shut until it is dropped, also by a test that fails: a writer that stands before the gate could not be joined.
+/// Keeps a gate shut until the value is dropped, also by a failing test: a test cannot join a writer that waits at the gate.
 pub(crate) struct Shut(Arc<Gate>);
 
 impl Shut {
@@ -51,7 +51,7 @@ pub(crate) async fn gated() -> (tempfile::TempDir, Arc<SqliteProvider>, Arc<Gate
     (folder, Arc::new(open_with(&path, options).await), gate)
 }
 
-/// Sends messages at once, each with this many bytes.
+/// Sends messages concurrently, each with this many bytes.
 fn send(store: &Arc<SqliteProvider>, count: usize, bytes: usize) -> JoinSet<Result<(), ProviderError>> {
     let mut calls = JoinSet::new();
     for n in 0..count {
@@ -63,7 +63,7 @@ fn send(store: &Arc<SqliteProvider>, count: usize, bytes: usize) -> JoinSet<Resu
     calls
 }
 
-/// Waits until all calls are stored.
+/// Waits until all messages are stored.
 async fn all_stored(calls: JoinSet<Result<(), ProviderError>>) {
     let answers = tokio::time::timeout(PATIENCE, calls.join_all()).await.expect("every call finds room");
     answers.into_iter().for_each(Result::unwrap);
@@ -84,15 +84,16 @@ async fn messages(store: &SqliteProvider) -> usize {
     store.as_management_capability().unwrap().get_queue_depths().await.unwrap().orchestrator_queue
 }
 
-/// Calls of one unit each, and calls of a third of the room each: as many as fit are taken, the others wait, and all are stored.
+/// Calls of one unit each, and calls of a third of the room each: the store takes as many as fit, the other callers wait, and all
+/// messages are stored.
 #[tokio::test]
-async fn callers_wait_for_room_and_none_is_lost() {
+async fn callers_wait_for_room_and_each_call_is_answered() {
     for (count, bytes, room, most_free) in [(5_000, 10, 0, 0), (8, 11 << 20, 1, 2_048 / 3)] {
         let (_folder, store, gate) = gated().await;
         let all = store.free_room().unwrap();
         let shut = Shut::new(&gate);
         let calls = send(&store, count, bytes);
-        // Nothing else runs on this thread: every call has come as far as it can.
+        // No other task runs on this thread, so every call runs until it waits.
         for _ in 0..2 * count {
             tokio::task::yield_now().await;
         }
@@ -102,15 +103,15 @@ async fn callers_wait_for_room_and_none_is_lost() {
         assert!(free <= most_free, "{free} of {all_units} units are free while {count} calls wait");
         drop(shut);
         all_stored(calls).await;
-        assert_eq!(store.free_room(), Some(all), "every unit was given back");
+        assert_eq!(store.free_room(), Some(all), "every call gives its units back");
         assert_eq!(messages(&store).await, count);
     }
 }
 
-/// A caller that goes away while it waits for room leaves its place to the next; one that is larger than all of the room is let in
-/// when it is alone.
+/// A dropped call that waits for room leaves its place to the next call. A call that is larger than the whole room runs when no
+/// other call holds room.
 #[tokio::test]
-async fn waiting_for_room_can_be_given_up() {
+async fn calls_that_are_dropped_before_they_have_room_are_not_stored() {
     let (_folder, store, gate) = gated().await;
     let shut = Shut::new(&gate);
     let first = send(&store, 2_048, 10);
@@ -124,11 +125,11 @@ async fn waiting_for_room_can_be_given_up() {
     drop(shut);
     all_stored(first).await;
     all_stored(send(&store, 1, 40 << 20)).await;
-    assert_eq!(messages(&store).await, 2_048 + 1, "calls that were given up are not stored");
+    assert_eq!(messages(&store).await, 2_048 + 1, "dropped calls are not stored");
 }
 
-/// A store is closed while calls whose callers are gone wait for its writer: those that have room are stored, and the end is
-/// reached.
+/// The test closes a store while calls with dropped futures wait for the writer: the calls that have room are stored, and the
+/// store closes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[allow(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! Short stress runs, in memory and on a file: everything completes.
+//! Short stress runs in memory and on a file: every orchestration completes.
 
 use async_trait::async_trait;
 use outlast_conformance::stress::large_payload::{LargePayloadConfig, run_large_payload_test_with_config};
@@ -44,12 +44,12 @@ fn assert_all_completed(result: &StressTestResult) {
 }
 
 #[tokio::test]
-async fn many_small_instances_in_memory() {
+async fn many_small_instances_complete_in_memory() {
     assert_all_completed(&run_parallel_orchestrations_test(&Stores::Memory).await.unwrap());
 }
 
 #[tokio::test]
-async fn many_small_instances_on_a_file() {
+async fn many_small_instances_complete_on_a_file() {
     assert_all_completed(&run_parallel_orchestrations_test(&Stores::files()).await.unwrap());
 }
 
@@ -60,11 +60,11 @@ async fn large(stores: Stores) -> StressTestResult {
 }
 
 #[tokio::test]
-async fn few_large_instances_in_memory() {
+async fn few_large_instances_complete_in_memory() {
     assert_all_completed(&large(Stores::Memory).await);
 }
 
 #[tokio::test]
-async fn few_large_instances_on_a_file() {
+async fn few_large_instances_complete_on_a_file() {
     assert_all_completed(&large(Stores::files()).await);
 }

@@ -1,4 +1,4 @@
-//! What the tests of this store are written with.
+//! Helpers of the tests.
 
 use crate::factory::raw;
 use outlast_model::{Event, EventKind, WorkItem};
@@ -13,15 +13,15 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 pub(crate) const NO_WAIT: Duration = Duration::ZERO;
-/// A lease that no test outlives.
+/// A lease that outlasts every test.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
-/// How long a fetch waits that must be answered.
+/// The longest wait for a result that must arrive.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Held by tests that measure time, and by tests that leave none to others.
+/// Held by tests that measure time, and by tests that load both cores.
 pub(crate) static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// A folder of its own, and a path in it where no file is yet.
+/// A folder of its own, and a path in it without a file.
 pub(crate) fn fresh() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
@@ -87,7 +87,7 @@ pub(crate) fn count(path: &Path, sql: &str) -> i64 {
     raw(path).query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// Ids of all instances whose start waits.
+/// The ids of all instances in the orchestrator queue.
 pub(crate) fn waiting_starts(path: &Path) -> BTreeSet<String> {
     let conn = raw(path);
     let mut statement = conn.prepare("SELECT instance_id FROM orchestrator_queue").unwrap();
@@ -159,7 +159,7 @@ pub(crate) fn ended(instance: &str, id: u64) -> Event {
     event(instance, id, EventKind::OrchestrationCompleted { output: "out".to_string() })
 }
 
-/// What a first turn says about its execution.
+/// The metadata of a first turn.
 pub(crate) fn named() -> ExecutionMetadata {
     ExecutionMetadata {
         orchestration_name: Some("Orch".to_string()),
@@ -168,7 +168,7 @@ pub(crate) fn named() -> ExecutionMetadata {
     }
 }
 
-/// What a last turn says about its execution.
+/// The metadata of a last turn.
 pub(crate) fn completed_metadata() -> ExecutionMetadata {
     ExecutionMetadata { status: Some("Completed".to_string()), output: Some("out".to_string()), ..named() }
 }
@@ -183,18 +183,18 @@ pub(crate) async fn ack(
     provider.ack_orchestration_item(token, 1, events, work, vec![], metadata, vec![]).await
 }
 
-/// A turn that must come while the fetch waits.
+/// Fetches a turn that must arrive in time.
 pub(crate) async fn turn(provider: &dyn Provider) -> (OrchestrationItem, String, u32) {
     provider.fetch_orchestration_item(LONG, PATIENCE, None).await.unwrap().expect("a turn is ready")
 }
 
-/// An activity that must come while the fetch waits.
+/// Fetches an activity that must arrive in time.
 pub(crate) async fn work(provider: &dyn Provider) -> (WorkItem, String, u32) {
     provider
         .fetch_work_item(LONG, PATIENCE, None, &TagFilter::DefaultOnly)
         .await
         .unwrap()
-        .expect("work is ready")
+        .expect("an activity is ready")
 }
 
 /// Creates an instance, whose first turn schedules nothing.
@@ -205,7 +205,7 @@ pub(crate) async fn create(provider: &dyn Provider, instance: &str) {
     ack(provider, &token, vec![started(instance)], vec![], named()).await.unwrap();
 }
 
-/// Creates an instance that has ended, its first event as large as asked for.
+/// Creates an ended instance, whose first event has an input of `bytes` bytes.
 pub(crate) async fn finish(provider: &dyn Provider, instance: &str, bytes: usize) {
     provider.enqueue_for_orchestrator(start(instance), None).await.unwrap();
     let (item, token, _) = turn(provider).await;
@@ -218,7 +218,7 @@ pub(crate) async fn finish(provider: &dyn Provider, instance: &str, bytes: usize
     ack(provider, &token, events, vec![], completed_metadata()).await.unwrap();
 }
 
-/// A store that has been used and closed.
+/// Creates a store with 50 ended instances, and closes it.
 pub(crate) async fn used(path: &Path) {
     let provider = open(path).await;
     for n in 0..50 {
@@ -226,7 +226,7 @@ pub(crate) async fn used(path: &Path) {
     }
 }
 
-/// One orchestration with one activity, from its start to its end: seven calls.
+/// Runs one orchestration with one activity from its start to its end: seven calls.
 pub(crate) async fn hello(provider: &dyn Provider, instance: &str) {
     provider.enqueue_for_orchestrator(start(instance), None).await.unwrap();
     let (_, token, _) = turn(provider).await;
@@ -248,13 +248,13 @@ pub(crate) async fn last_turn(provider: &dyn Provider, instance: &str, token: &s
     ack(provider, token, events, vec![], completed_metadata()).await.unwrap();
 }
 
-/// Which part a process started by [`child`] plays, and where; `None` in the test itself.
+/// The path of the store in a process that [`child`] started for this test; `None` in the test itself.
 pub(crate) fn role(test: &str) -> Option<PathBuf> {
     let (name, path) = (std::env::var("OUTLAST_TEST_CHILD").ok()?, std::env::var_os("OUTLAST_TEST_PATH")?);
     (name == test).then(|| path.into())
 }
 
-/// This test program once more, to run the one test that starts it, which then asks for its [`role`].
+/// A command that runs this test program again, with the one test that starts it; the test then asks for its [`role`].
 pub(crate) fn child(test: &str, path: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads", "1"]);
@@ -263,14 +263,14 @@ pub(crate) fn child(test: &str, path: &Path) -> Command {
     command
 }
 
-/// Milliseconds that something takes.
+/// Awaits the future, and measures the time in milliseconds.
 pub(crate) async fn timed<T>(future: impl Future<Output = T>) -> (T, u64) {
     let begun = tokio::time::Instant::now();
     let value = future.await;
     (value, begun.elapsed().as_millis() as u64)
 }
 
-/// Numbers without a pattern, the same ones every time.
+/// Pseudo-random numbers, the same ones in every run.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Leases of a process that dies end at once, and a process that lives keeps its leases.
+//! The leases of a dead process end at once, and a living process keeps its leases.
 
 use crate::processes::Process;
 use crate::support::*;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
-/// How soon the work of a killed process goes on in another process.
+/// The time until another process runs the work of a killed process.
 const SOON: Duration = Duration::from_secs(1);
-/// Longer than four looks for dead processes.
-const MANY_LOOKS: Duration = Duration::from_millis(1_200);
+/// Longer than four searches for dead processes.
+const FOUR_SEARCHES: Duration = Duration::from_millis(1_200);
 
 fn of_session(id: u64) -> WorkItem {
     let mut item = activity("held", id);
@@ -23,14 +23,14 @@ fn of_session(id: u64) -> WorkItem {
     item
 }
 
-/// An activity of the session, fetched by this worker.
+/// Fetches an activity of the session for this worker.
 async fn session_work(provider: &dyn Provider, worker: &str) -> (WorkItem, String, u32) {
     let session = SessionFetchConfig { owner_id: worker.to_string(), lock_timeout: LONG };
     let fetched = provider.fetch_work_item(LONG, PATIENCE, Some(&session), &TagFilter::DefaultOnly).await;
     fetched.unwrap().expect("an activity of the session")
 }
 
-/// Takes a session without keeping an activity of it, an activity and a turn, for ten minutes each. Returns the token of the turn.
+/// Leases a session without its activity, an activity and a turn, for ten minutes each. Returns the token of the turn.
 async fn hold_all(provider: &dyn Provider) -> String {
     provider.enqueue_for_worker(of_session(8)).await.unwrap();
     let (_, token, _) = session_work(provider, "first worker").await;
@@ -41,11 +41,11 @@ async fn hold_all(provider: &dyn Provider) -> String {
     turn(provider).await.1
 }
 
-/// Takes the turn, the activity and the session that a dead process held.
+/// Leases the turn, the activity and the session that a dead process held.
 async fn take_all(provider: &SqliteProvider) {
     provider.enqueue_for_worker(of_session(9)).await.unwrap();
     let (turn, activity) = tokio::join!(turn(provider), work(provider));
-    // A fetch with a session takes other activities too, so it comes last.
+    // A fetch with a session also takes activities without one, so it runs last.
     let of_session = session_work(provider, "second worker").await;
     assert_eq!((turn.0.instance.as_str(), turn.2), ("held", 2));
     assert_eq!((activity.0, activity.2), (crate::support::activity("held", 7), 2));
@@ -63,8 +63,8 @@ fn owner_files(path: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn work_of_a_process_that_ends_goes_on_within_a_second() {
-    const TEST: &str = "takeover::work_of_a_process_that_ends_goes_on_within_a_second";
+fn leases_of_a_process_that_ends_are_taken_over_within_a_second() {
+    const TEST: &str = "takeover::leases_of_a_process_that_ends_are_taken_over_within_a_second";
     if let Some(path) = role(TEST) {
         return Runtime::new().unwrap().block_on(async {
             let provider = open(&path).await;
@@ -78,7 +78,7 @@ fn work_of_a_process_that_ends_goes_on_within_a_second() {
     let (_folder, path) = fresh();
     Runtime::new().unwrap().block_on(async {
         let mut process = Process::start(TEST, &path, "held");
-        process.next("HELD").expect("it holds leases");
+        process.next("HELD").expect("the process holds leases");
         let provider = open(&path).await;
         let held = provider.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap();
         assert!(held.is_none(), "a closed store of a living process keeps its leases");
@@ -91,8 +91,8 @@ fn work_of_a_process_that_ends_goes_on_within_a_second() {
 }
 
 #[test]
-fn work_of_a_killed_process_goes_on_within_a_second() {
-    const TEST: &str = "takeover::work_of_a_killed_process_goes_on_within_a_second";
+fn leases_of_a_killed_process_are_taken_over_within_a_second() {
+    const TEST: &str = "takeover::leases_of_a_killed_process_are_taken_over_within_a_second";
     if let Some(path) = role(TEST) {
         return Runtime::new().unwrap().block_on(async {
             let provider = open(&path).await;
@@ -105,14 +105,14 @@ fn work_of_a_killed_process_goes_on_within_a_second() {
     for is_open_before in [true, false] {
         let (_folder, path) = fresh();
         let mut process = Process::start(TEST, &path, "held");
-        process.next("HELD").expect("it holds leases");
+        process.next("HELD").expect("the process holds leases");
         Runtime::new().unwrap().block_on(async {
             let parked = is_open_before.then(|| {
                 let path = path.clone();
                 tokio::spawn(async move { take_all(&open(&path).await).await })
             });
             if is_open_before {
-                // Its fetches are parked, and it has looked once.
+                // The fetches of the open store are parked, and it has searched once.
                 while owner_files(&path).len() < 2 {
                     tokio::task::yield_now().await;
                 }
@@ -151,23 +151,23 @@ fn a_living_process_keeps_its_leases() {
     Runtime::new().unwrap().block_on(async {
         let provider = open(&path).await;
         let mut process = Process::start(TEST, &path, "held");
-        process.next("HELD").expect("it holds leases");
+        process.next("HELD").expect("the process holds leases");
         provider.enqueue_for_worker(of_session(9)).await.unwrap();
         let session = SessionFetchConfig { owner_id: "second worker".to_string(), lock_timeout: LONG };
         let fetches = tokio::join!(
-            provider.fetch_orchestration_item(LONG, MANY_LOOKS, None),
-            provider.fetch_work_item(LONG, MANY_LOOKS, Some(&session), &TagFilter::DefaultOnly),
+            provider.fetch_orchestration_item(LONG, FOUR_SEARCHES, None),
+            provider.fetch_work_item(LONG, FOUR_SEARCHES, Some(&session), &TagFilter::DefaultOnly),
         );
         assert!(matches!(fetches, (Ok(None), Ok(None))), "{fetches:?}");
         assert_eq!(provider.stats().leases_of_dead_processes, 0);
         process.go();
-        process.next("COMMITTED").expect("its lease still counts");
+        process.next("COMMITTED").expect("the lease is still valid");
     });
 }
 
-/// The seeded defect: the lock of a living process is gone, so that others take the process for dead.
+/// The seeded defect: a living process loses its lock, so that other processes take it for dead.
 #[tokio::test]
-async fn a_living_process_that_is_taken_for_dead_commits_nothing_and_goes_on() {
+async fn a_living_process_that_is_taken_for_dead_loses_its_leases_and_serves_later_calls() {
     let (_folder, path) = fresh();
     let (first, second) = (open(&path).await, open(&path).await);
     let stale = hold_all(&first).await;
@@ -180,7 +180,7 @@ async fn a_living_process_that_is_taken_for_dead_commits_nothing_and_goes_on() {
     let renewed = first.renew_orchestration_item_lock(&stale, LONG).await.unwrap_err();
     assert!(!renewed.is_retryable(), "{renewed}");
     let ends = count(&path, "SELECT count(*) FROM history WHERE instance_id = 'held'");
-    assert_eq!(ends, 2, "the history is that of the second process");
+    assert_eq!(ends, 2, "the second process wrote the history");
     hello(&first, "later").await;
 }
 
@@ -212,11 +212,11 @@ fn without_lock_files_leases_end_by_time() {
         });
     }
     let (_folder, path) = fresh();
-    // No folder can be made.
+    // A file in place of the folder of lock files: the store cannot create the folder.
     std::fs::write(beside(&path, "-owners"), []).unwrap();
     let begun = Instant::now();
     let mut process = Process::start(TEST, &path, "held");
-    process.next("HELD").expect("it holds a lease");
+    process.next("HELD").expect("the process holds a lease");
     process.child.kill().unwrap();
     process.child.wait().unwrap();
     Runtime::new().unwrap().block_on(async {

@@ -1,4 +1,4 @@
-//! A token is good for the row that it names, and for no other: its random part alone opens nothing.
+//! A token is valid for the row that it names only: its random part is valid for no other row.
 
 use crate::support::*;
 use outlast_provider::{Clock, Provider, ProviderError, SessionFetchConfig, TagFilter};
@@ -6,7 +6,7 @@ use outlast_sqlite::{SqliteOptions, SqliteProvider};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The token with another last part: the instance of a turn, the row of an activity.
+/// The token with another last part, which names the instance of a turn or the row of an activity.
 fn naming(token: &str, other: &str) -> String {
     let (rest, _) = token.rsplit_once('.').unwrap();
     format!("{rest}.{other}")
@@ -19,7 +19,7 @@ fn is_refused<T: Debug>(answer: Result<T, ProviderError>) {
 }
 
 #[tokio::test]
-async fn a_turn_is_settled_under_its_own_name_only() {
+async fn a_token_of_a_turn_with_another_instance_is_refused() {
     let store = SqliteProvider::new_in_memory().await.unwrap();
     for instance in ["a", "b"] {
         store.enqueue_for_orchestrator(start(instance), None).await.unwrap();
@@ -39,7 +39,7 @@ async fn a_turn_is_settled_under_its_own_name_only() {
 }
 
 #[tokio::test]
-async fn an_activity_is_settled_under_its_own_row_only() {
+async fn a_token_of_an_activity_with_another_row_is_refused() {
     let store = SqliteProvider::new_in_memory().await.unwrap();
     for id in [2, 3] {
         store.enqueue_for_worker(activity("a", id)).await.unwrap();
@@ -65,9 +65,9 @@ impl Clock for At {
     }
 }
 
-/// A window that is longer than there has been time covers everything.
+/// The idle window is longer than the time since the epoch, so the session is inside it.
 #[tokio::test]
-async fn a_session_of_the_first_moment_is_renewed() {
+async fn a_session_is_renewed_if_its_idle_window_begins_before_the_epoch() {
     let (_folder, path) = fresh();
     let store = open_with(&path, SqliteOptions { clock: Arc::new(At(1)), ..SqliteOptions::default() }).await;
     let mut item = activity("a", 2);

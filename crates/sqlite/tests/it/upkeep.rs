@@ -1,4 +1,4 @@
-//! Looking after a store: its log, its space, copies of it, and damage.
+//! Maintenance of a store: its log, its space, its backups, and reports of damage.
 
 use crate::support::*;
 use outlast_model::WorkItem;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::task::JoinSet;
 
-/// Writes that many bytes of input, from several tasks, while others read; says how large the log became.
+/// Writes this many bytes of input from several tasks while other tasks read; returns the largest size of the log.
 async fn largest_log(path: &Path, options: SqliteOptions, bytes: usize) -> u64 {
     const WRITERS: usize = 8;
     const PAYLOAD: usize = 32 << 10;
@@ -47,7 +47,7 @@ async fn the_log_stays_within_twice_its_limit() {
     let wal_limit_bytes = 4 << 20;
     let options = SqliteOptions { wal_limit_bytes, ..SqliteOptions::default() };
     let largest = largest_log(&path, options, 32 << 20).await;
-    assert!(largest >= wal_limit_bytes / 2, "{largest} bytes: nothing was measured");
+    assert!(largest >= wal_limit_bytes / 2, "{largest} bytes: the test wrote too little");
     assert!(largest <= 2 * wal_limit_bytes, "the log grew to {largest} bytes");
 }
 
@@ -56,7 +56,7 @@ async fn the_log_stays_below_64_mb() {
     let _alone = ALONE.lock().await;
     let (_folder, path) = fresh();
     let largest = largest_log(&path, SqliteOptions::default(), 80 << 20).await;
-    assert!(largest >= 16 << 20, "{largest} bytes: nothing was measured");
+    assert!(largest >= 16 << 20, "{largest} bytes: the test wrote too little");
     assert!(largest < 64 << 20, "the log grew to {largest} bytes");
 }
 
@@ -90,9 +90,9 @@ async fn a_checkpoint_empties_the_log() {
     SqliteProvider::new_in_memory().await.unwrap().checkpoint().await.unwrap();
 }
 
-/// The store's own among them: its log is small, so its writer empties it all the time.
+/// The store's own checkpoints run too: its log has no room, so the writer checkpoints constantly.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn checkpoints_at_once_wait_for_each_other() {
+async fn concurrent_checkpoints_wait_for_each_other() {
     let (_folder, path) = fresh();
     let options = SqliteOptions { wal_limit_bytes: 0, ..SqliteOptions::default() };
     let provider = Arc::new(open_with(&path, options).await);
@@ -112,7 +112,7 @@ async fn checkpoints_at_once_wait_for_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_is_of_one_moment() {
+async fn a_backup_during_writes_holds_every_acknowledged_write_without_gaps() {
     const WRITERS: usize = 4;
     let (folder, path) = fresh();
     let provider = Arc::new(open(&path).await);
@@ -154,7 +154,7 @@ async fn a_backup_is_of_one_moment() {
 }
 
 #[tokio::test]
-async fn a_backup_overwrites_nothing() {
+async fn a_backup_refuses_existing_files() {
     let (folder, path) = fresh();
     let provider = open(&path).await;
     hello(&provider, "i").await;
@@ -170,7 +170,7 @@ async fn a_backup_overwrites_nothing() {
 }
 
 #[tokio::test]
-async fn stores_in_memory_can_be_kept() {
+async fn a_backup_of_a_store_in_memory_is_a_store() {
     let (_folder, path) = fresh();
     for inline in [false, true] {
         let options = SqliteOptions { inline, ..SqliteOptions::default() };
@@ -185,7 +185,7 @@ async fn stores_in_memory_can_be_kept() {
 }
 
 #[tokio::test]
-async fn a_dump_counts_and_shows_no_payloads() {
+async fn a_dump_counts_rows_and_shows_no_payloads() {
     let (_folder, path) = fresh();
     let provider = open(&path).await;
     hello(&provider, "ended").await;
@@ -206,13 +206,13 @@ async fn a_dump_counts_and_shows_no_payloads() {
     }
     assert!(dump.contains("i0 ") && dump.contains("worker activity=3") && !dump.contains("i11 "), "{dump}");
     assert!(!dump.contains("SECRET"), "{dump}");
-    // Every table that a migration makes is counted.
+    // The dump counts every table that the migrations create.
     let tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name <> 'outlast_migrations'";
     assert_eq!(dump.matches(" rows\n").count(), usize::try_from(count(&path, tables)).unwrap(), "{dump}");
 }
 
 #[tokio::test]
-async fn damage_is_reported() {
+async fn a_damaged_page_is_reported_with_its_number() {
     let (_folder, path) = fresh();
     let provider = open(&path).await;
     for n in 0..100 {

@@ -5,7 +5,7 @@
 //! | a worker takes the lease over, whatever its clock says | `Take` |
 //! | a worker stalls for any time | no action is forced |
 //! | a worker crashes; its requests may still arrive | `Crash` |
-//! | the answer to a request is lost, before or after its execution | `TimeOut`: the request stays on its way, and may arrive after any other event |
+//! | the answer to a request is lost, before or after its execution | `TimeOut`: the request stays in flight, and may arrive after any other event |
 //! | the SDK repeats a request that may have been applied | `Repeat` |
 //! | a message arrives during a turn | `Arrive` |
 //!
@@ -41,7 +41,7 @@ pub(super) enum Bug {
     HandedOutBeforeSweep,
     /// 409 and 412 count as a refusal, also after more than one attempt.
     ConflictIsFailure,
-    /// A renewal is sent while staged batches are on their way.
+    /// A renewal is sent while the service has staged batches to execute.
     RenewalDuringStage,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Commits {
 pub(super) struct State {
     service: Service,
     workers: [Worker; WORKERS],
-    /// Requests on their way whose senders wait no more.
+    /// Requests in flight whose senders wait no more.
     strays: Vec<Request>,
     /// Leases, time-outs and renewals that may still happen.
     leases: u8,
@@ -88,7 +88,7 @@ pub(super) enum Action {
     Arrive(u8),
     /// A worker reads the instance and sends the write that locks it.
     Take(usize),
-    /// A worker looks for documents that must be removed, and sends their removal, or goes on if there are none.
+    /// A worker searches for documents that must be removed, and sends their removal, or continues if there are none.
     Clean(usize),
     /// A worker sends the commit of its turn, or reserves a rev for it.
     Commit {
@@ -290,7 +290,7 @@ impl Protocol for Commits {
         ]
     }
 
-    /// Without further leases nothing happens.
+    /// Without further leases no event follows.
     fn is_over(&self, state: &State) -> bool {
         (state.is_done() && state.service.arrived == self.messages) || state.leases == 0
     }
@@ -325,7 +325,7 @@ impl State {
         waiting.chain(self.strays.iter().map(|request| request.write)).chain(tokens).collect()
     }
 
-    /// The service executes a request. Workers that have read an earlier version of a replaced instance are out of date.
+    /// Executes a request in the service. Workers that have read an earlier version of a replaced instance are out of date.
     fn run(&mut self, request: &Request) -> u16 {
         let status = self.service.execute(request, &mut self.forbidden);
         if status == 200 && request.replaces.is_some() {
@@ -337,7 +337,7 @@ impl State {
         status
     }
 
-    /// Brings states together that differ in nothing that matters.
+    /// Makes states equal that differ in no relevant way.
     fn normalise(&mut self) {
         // These requests are refused whenever they arrive.
         self.strays.retain(|request| request.is_current != Some(false));

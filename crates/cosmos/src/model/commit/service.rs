@@ -153,7 +153,7 @@ impl Service {
         200
     }
 
-    /// Notes for the properties what an accepted request does.
+    /// Notes the effects of an accepted request, for the properties.
     fn note(&mut self, request: &Request, forbidden: &mut ForbiddenEvents) {
         let rev = match (request.kind, &request.replaces) {
             (Kind::Reserve, Some(instance)) => instance.marks.staged,

@@ -101,7 +101,7 @@ impl Commits {
         Some(())
     }
 
-    /// Looks for documents that are dead or dropped. If there are none, the next write of the instance forgets the marks.
+    /// Searches for documents that are dead or dropped. If there are none, the next write of the instance forgets the marks.
     pub(super) fn clean(&self, state: &mut State, worker: usize) {
         let own = &state.workers[worker];
         let marks = &own.instance.marks;
@@ -182,7 +182,7 @@ impl Commits {
         let status = state.run(&sent.request);
         self.judge(state, &sent.request, status, true);
         let verdict = Answer { status: Some(status), sent: sent.attempts }.verdict();
-        // A document that is gone needs no removal.
+        // An absent document needs no removal.
         let is_gone = sent.request.kind == Kind::Remove && status == 404;
         match if is_gone { Verdict::Applied } else { verdict } {
             Verdict::Applied => {
@@ -217,7 +217,7 @@ impl Commits {
                 let stored = service.documents.get(&id).map(|document| Uid(document.write.into()));
                 resolve_staged(Uid(request.write.into()), stored, is_unchanged)
             }
-            // A removal is looked for again. A lease that was lost refuses it.
+            // A removal is looked up again. A lease that was lost refuses it.
             Kind::Remove => Resolved::Applied,
             _ => {
                 let write = InstanceWrite { write: Uid(request.write.into()), etag: "read" };
@@ -246,7 +246,7 @@ impl Commits {
         }
     }
 
-    /// A request was applied: the worker goes on.
+    /// A request was applied: the worker continues.
     fn applied(&self, state: &mut State, worker: usize, nth: usize, stored: Option<Instance>) {
         let own = &mut state.workers[worker];
         let request = own.sent.remove(nth).request;

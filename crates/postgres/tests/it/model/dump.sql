@@ -1,5 +1,5 @@
 -- Every row, one line each, as MemoryProvider::dump prints them.
--- A turn that only concerns its execution leaves its time there.
+-- A turn that concerns its execution only stores its time in the execution.
 SELECT format('instance %s %s %s %s %s %s %s %s %s', i.instance_id, i.orchestration_name, i.orchestration_version,
     i.current_execution_id, {schema}.shown_option(i.parent_instance_id), {schema}.shown_option(i.custom_status),
     i.custom_status_version, i.created_at, greatest(i.updated_at, (
@@ -18,7 +18,7 @@ SELECT format('message %s %s %s %s %s %s %s', q.instance_id, {schema}.shown_time
     (q.lock_token IS NOT NULL)::text, q.attempt_count, q.work_item)
 FROM {schema}.orchestrator_queue AS q LEFT JOIN {schema}.instance_locks AS l ON l.instance_id = q.instance_id
 UNION ALL
--- A row without a token is no lease.
+-- A row without a token holds no lease.
 SELECT format('lease %s %s', l.instance_id, {schema}.shown_time(l.locked_until)) FROM {schema}.instance_locks AS l
 WHERE l.lock_token IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {schema}.holds AS h WHERE h.instance_id = l.instance_id)
 UNION ALL
@@ -42,7 +42,7 @@ FROM {schema}.kv_delta
 UNION ALL
 SELECT format('dead %s %s %s %s', queue, coalesce(instance_id, ''), attempt_count, work_item) FROM {schema}.dead_letters
 
--- What the columns that only spare a look must not get wrong.
+-- Contradictions in columns that copy other rows to save reads of them.
 UNION ALL
 SELECT format('contradiction %s last_event_id is not the last event', e.instance_id) FROM {schema}.executions AS e
 WHERE e.last_event_id <> coalesce((

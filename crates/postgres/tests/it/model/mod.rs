@@ -1,4 +1,4 @@
-//! The PostgreSQL store against the specification, by sequences of every call: 100 random ones in a test run.
+//! The PostgreSQL store against the specification, by sequences of every call: a test run tries 100 random ones.
 
 use crate::factory::{fresh_name, raw};
 use crate::support::url_with;
@@ -12,14 +12,15 @@ use tokio_postgres::{Client, Statement};
 
 outlast_conformance::model_tests!(100, run);
 
-/// Schemas that no sequence is in. Making one takes longer than emptying it.
+/// Schemas that no running sequence uses. Emptying a schema is faster than creating one.
 static IDLE: Mutex<Vec<Place>> = Mutex::new(Vec::new());
 
-/// Fewer messages than a sequence often sends to an instance, and fewer bytes than two of them with a long text.
+/// A bound below the number of messages that a sequence often sends to an instance, and below the bytes of two messages with a
+/// long text.
 const FEW: MessageBound = MessageBound::new(2, 300);
 
-/// Runs a sequence in an empty schema: with what is made for single requests, with what is made for many, and with a few messages
-/// at a time.
+/// Runs a sequence in an empty schema three times: with the functions for single commits, with the functions for batches, and
+/// with a small bound on the messages of a turn.
 fn run(sequence: &Sequence) -> Result<(), String> {
     let idle = IDLE.lock().unwrap().pop();
     let place = idle.unwrap_or_else(Place::new);
@@ -34,7 +35,7 @@ fn run(sequence: &Sequence) -> Result<(), String> {
     outcome
 }
 
-/// A schema whose time is set by hand, and a connection to look at it and to meddle with it.
+/// A schema whose clock the test sets, and a connection that reads and changes its rows.
 struct Place {
     runtime: Runtime,
     schema: String,
@@ -73,7 +74,8 @@ impl Place {
     }
 }
 
-/// Nobody pulls the plug here, and nobody waits.
+/// A store whose commits do not wait for the disk, and which does not listen: the sequences neither crash the server nor park
+/// fetches.
 async fn open(schema: &str, batches_only: bool, bound: MessageBound) -> PostgresProvider {
     let url = url_with("sslmode=disable&options=-csynchronous_commit%3Doff");
     let mut config = ProviderConfig::url(url).schema(schema).pool_size(2).listen(false);
@@ -82,10 +84,10 @@ async fn open(schema: &str, batches_only: bool, bound: MessageBound) -> Postgres
     PostgresProvider::new_with_config(config).await.unwrap()
 }
 
-/// A store in a place.
+/// A store in the schema of a place.
 struct InSchema<'a> {
     place: &'a Place,
-    /// The latest time that the clock has shown.
+    /// The latest time that the test has set.
     latest: i64,
     batches_only: bool,
     bound: MessageBound,
@@ -120,7 +122,7 @@ impl Subject for InSchema<'_> {
         self.store = open(&self.place.schema, self.batches_only, self.bound).await;
     }
 
-    /// With few messages at a time, also sets all messages of leased instances aside first: polls report only many of them.
+    /// With the small bound, the dump first sets aside all messages of leased instances: polls report only large numbers of them.
     async fn dump(&self) -> Vec<String> {
         if self.bound == FEW {
             self.place.client.execute(&self.place.statements.set_aside, &[]).await.unwrap();

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_at_the_same_time_share_commits() {
+async fn concurrent_calls_share_commits() {
     let (_folder, path) = fresh();
     let provider = Arc::new(open(&path).await);
     let before = provider.stats();
@@ -26,7 +26,7 @@ async fn calls_at_the_same_time_share_commits() {
     assert_eq!(count(&path, "SELECT count(*) FROM orchestrator_queue"), 64);
 }
 
-/// Runs calls in one transaction: they come while another connection holds the lock.
+/// Runs calls in one transaction: they arrive while another connection holds the lock.
 async fn together<T: Send + 'static>(
     provider: &Arc<SqliteProvider>,
     path: &Path,
@@ -34,8 +34,8 @@ async fn together<T: Send + 'static>(
 ) -> Vec<T> {
     let lock = raw(path);
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // The writer takes this one alone and waits for the lock. It cannot be seen waiting, but it need not be: if it
-    // takes more than this one, they are in one transaction all the same.
+    // The writer takes this call alone and waits for the lock. The test cannot observe the wait and need not: if the writer takes
+    // more calls with this one, they share its transaction.
     let own = Arc::clone(provider);
     let first = tokio::spawn(async move { own.enqueue_for_worker(activity("first", 1)).await });
     let submitted: Vec<_> = calls.into_iter().map(tokio::spawn).collect();
@@ -53,7 +53,7 @@ async fn together<T: Send + 'static>(
 type Answer = Result<(), outlast_provider::ProviderError>;
 type Call = std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// A commit that passes the fence and fails at its second event, which exists.
+/// A commit that passes the fence and fails at its second event, which exists already.
 fn bad_ack(provider: &Arc<SqliteProvider>, token: &str) -> Call {
     let (provider, token) = (Arc::clone(provider), token.to_string());
     Box::pin(async move {
@@ -68,7 +68,7 @@ fn enqueue(provider: &Arc<SqliteProvider>, instance: String) -> Call {
     Box::pin(async move { provider.enqueue_for_orchestrator(start(&instance), None).await })
 }
 
-/// A store in which an instance's turn is held.
+/// A store with a leased turn of an instance.
 async fn held(path: &Path) -> (Arc<SqliteProvider>, String) {
     let provider = open_alone(path).await;
     create(&*provider, "host").await;
@@ -78,7 +78,7 @@ async fn held(path: &Path) -> (Arc<SqliteProvider>, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_that_fails_does_not_harm_its_neighbours() {
+async fn a_failing_call_does_not_fail_its_batch() {
     let (_folder, path) = fresh();
     let (provider, token) = held(&path).await;
     let before = provider.stats();
@@ -91,16 +91,20 @@ async fn a_call_that_fails_does_not_harm_its_neighbours() {
     }
     let after = provider.stats();
     assert_eq!(after.batches_by_savepoints - before.batches_by_savepoints, 1);
-    assert!(after.commits - before.commits <= 2, "they shared a transaction");
+    assert!(after.commits - before.commits <= 2, "the calls share a transaction");
     assert_eq!(count(&path, "SELECT count(*) FROM orchestrator_queue WHERE lock_token IS NULL"), 63);
-    assert_eq!(count(&path, "SELECT count(*) FROM worker_queue"), 1, "the first call's alone");
+    assert_eq!(
+        count(&path, "SELECT count(*) FROM worker_queue"),
+        1,
+        "only the first call stores an activity"
+    );
     assert_eq!(provider.read("host").await.unwrap().len(), 1);
     assert_eq!(provider.get_custom_status("host", 0).await.unwrap(), None);
     ack(&*provider, &token, vec![ended("host", 2)], vec![], completed_metadata()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fetches_are_served_beside_a_call_that_fails() {
+async fn parked_fetches_are_served_in_a_batch_with_a_failing_call() {
     let (_folder, path) = fresh();
     let (provider, token) = held(&path).await;
     let waiting = [parked_turn(&provider).await, parked_turn(&provider).await];
@@ -117,7 +121,7 @@ async fn fetches_are_served_beside_a_call_that_fails() {
     }
 }
 
-/// What a future says now.
+/// The value of a future, if it is ready.
 async fn now<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
     poll_fn(|cx| match std::pin::Pin::new(&mut *future).poll(cx) {
         Poll::Ready(value) => Poll::Ready(Some(value)),
@@ -126,8 +130,8 @@ async fn now<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
     .await
 }
 
-/// Three fetches of two owners wait when work comes, with these sessions. The first looks up work for itself and for the
-/// third, before the second takes some of it. Says which activities they get.
+/// Parks fetches of the owners a, b and a, and commits activities with these sessions. The store searches activities for the
+/// first and the third fetch together, before the second fetch takes some. Returns the activity of each fetch.
 async fn shared_out(sessions: &[Option<&str>]) -> Vec<Option<u64>> {
     let (_folder, path) = fresh();
     let (provider, token) = held(&path).await;
@@ -137,12 +141,12 @@ async fn shared_out(sessions: &[Option<&str>]) -> Vec<Option<u64>> {
         let session = SessionFetchConfig { owner_id: owner.to_string(), lock_timeout: LONG };
         let mut fetch = Box::pin(async move {
             let fetched = own.fetch_work_item(LONG, PATIENCE, Some(&session), &ANY).await.unwrap();
-            match fetched.expect("work is ready").0 {
+            match fetched.expect("an activity is ready").0 {
                 WorkItem::ActivityExecute { id, .. } => id,
                 other => panic!("{other:?}"),
             }
         });
-        // They reach the writer in the order of their first polls.
+        // The fetches reach the writer in the order of their first polls.
         assert_eq!(now(&mut fetch).await, None);
         fetches.push(fetch);
     }
@@ -155,7 +159,7 @@ async fn shared_out(sessions: &[Option<&str>]) -> Vec<Option<u64>> {
     };
     let work = sessions.iter().zip(2..).map(item).collect();
     ack(&*provider, &token, vec![], work, named()).await.unwrap();
-    // Fetches are told after the calls of their transaction, so before a call of a later one.
+    // The store answers parked fetches after the calls of their transaction, and before the calls of the next one.
     for instance in ["x", "y"] {
         provider.enqueue_for_orchestrator(start(instance), None).await.unwrap();
     }
@@ -167,7 +171,7 @@ async fn shared_out(sessions: &[Option<&str>]) -> Vec<Option<u64>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_and_sessions_have_one_owner_however_many_fetches_share_a_transaction() {
+async fn activities_and_sessions_have_one_owner_if_fetches_share_a_transaction() {
     assert_eq!(shared_out(&[None, None]).await, [Some(2), Some(3), None]);
     assert_eq!(shared_out(&[None, None, None]).await, [Some(2), Some(3), Some(4)]);
     let sessions = [Some("one"), Some("two"), Some("two")];
@@ -176,9 +180,9 @@ async fn work_and_sessions_have_one_owner_however_many_fetches_share_a_transacti
     assert_eq!(shared_out(&sessions).await, [Some(2), Some(3), Some(4)]);
 }
 
-/// The same for turns: two of three fetches accept every version, and the one between them says which.
+/// Two of the three fetches accept every version, and the one between them has a filter.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_instance_is_leased_once_however_many_fetches_share_a_transaction() {
+async fn an_instance_is_leased_once_if_fetches_share_a_transaction() {
     let (_folder, path) = fresh();
     let (provider, token) = held(&path).await;
     let mut fetches = Vec::new();

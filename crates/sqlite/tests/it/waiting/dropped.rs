@@ -1,4 +1,4 @@
-//! Fetches whose callers go away.
+//! Fetches that their callers drop.
 
 use super::*;
 
@@ -16,19 +16,19 @@ async fn fetch_either(provider: &SqliteProvider, of_turn: bool, poll: Duration) 
     }
 }
 
-/// A fetch that is dropped at some point. One that was answered before gives its lease back itself.
+/// Drops a fetch at some point. If the fetch was answered before, gives its lease back.
 async fn dropped_fetch(provider: Arc<SqliteProvider>, kind: u64, (polls, pause): (u64, Duration)) {
     let of_turn = kind & 1 == 0;
     let mut fetch =
         Box::pin(fetch_either(&provider, of_turn, if kind & 2 == 0 { NO_WAIT } else { PATIENCE }));
     let answer = match kind & 4 == 0 {
-        // Dropped while it looks for its answer.
+        // The caller drops the fetch while it polls for the answer.
         true => tokio::select! {
             biased;
             () = yields(polls) => None,
             token = &mut fetch => token,
         },
-        // Asks once and forgets about it, so that the answer may be there already when it is dropped.
+        // The caller polls once and pauses, so that the answer may have arrived when it drops the fetch.
         false => {
             let at_once = timeout(NO_WAIT, &mut fetch).await.ok().flatten();
             let _ = timeout(pause, std::future::pending::<()>()).await;
@@ -44,7 +44,7 @@ async fn dropped_fetch(provider: Arc<SqliteProvider>, kind: u64, (polls, pause):
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fetches_that_are_dropped_leave_no_lease() {
+async fn dropped_fetches_leave_no_lease() {
     const ITEMS: usize = 20;
     let (_folder, path) = fresh();
     let provider = Arc::new(open(&path).await);
@@ -64,8 +64,8 @@ async fn fetches_that_are_dropped_leave_no_lease() {
     }
     drop(loads);
     for _ in 0..ITEMS {
-        assert_eq!(turn(&*provider).await.2, 1, "a delivery that nobody got does not count");
-        assert_eq!(work(&*provider).await.2, 1, "a delivery that nobody got does not count");
+        assert_eq!(turn(&*provider).await.2, 1, "a delivery to a dropped fetch is not counted");
+        assert_eq!(work(&*provider).await.2, 1, "a delivery to a dropped fetch is not counted");
     }
     assert!(provider.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap().is_none());
     assert!(provider.fetch_work_item(LONG, NO_WAIT, None, &ANY).await.unwrap().is_none());

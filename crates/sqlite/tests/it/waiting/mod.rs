@@ -1,4 +1,4 @@
-//! Fetches that wait, and calls that share a transaction.
+//! Parked fetches, and calls that share a transaction.
 
 mod batches;
 mod dropped;
@@ -18,16 +18,16 @@ use tokio::time::timeout;
 
 const ANY: TagFilter = TagFilter::DefaultOnly;
 
-/// Far more than a fetch needs on a busy machine, far less than its patience.
+/// Far more than a fetch needs on a busy machine, and far less than its timeout.
 const LATE_MS: u64 = 2_000;
 
-/// No look at what other processes did: nothing but news from within wakes a fetch.
+/// A store that does not notice commits of other processes: only its own commits wake a parked fetch.
 async fn open_alone(path: &Path) -> Arc<SqliteProvider> {
     let foreign_poll_interval = Duration::from_secs(300);
     Arc::new(open_with(path, SqliteOptions { foreign_poll_interval, ..SqliteOptions::default() }).await)
 }
 
-/// Starts a fetch; returns when the writer has looked once and found nothing.
+/// Starts a fetch; returns when the writer has searched once and found no item.
 async fn parked<T: Send + 'static>(
     provider: &Arc<SqliteProvider>,
     fetch: impl Future<Output = T> + Send + 'static,
@@ -39,7 +39,7 @@ async fn parked<T: Send + 'static>(
             yield_now().await;
         }
     };
-    timeout(PATIENCE, looked).await.expect("the writer looks");
+    timeout(PATIENCE, looked).await.expect("the writer runs a statement");
     fetch
 }
 
@@ -53,12 +53,12 @@ async fn parked_work(provider: &Arc<SqliteProvider>) -> JoinHandle<String> {
     parked(provider, async move { work(&*own).await.1 }).await
 }
 
-/// How long fetches took to be answered.
+/// The times from an event to the answer of a parked fetch.
 #[derive(Default)]
 struct Delays(Vec<u64>);
 
 impl Delays {
-    /// The fetch is answered; says with which token.
+    /// Asserts that the fetch is answered in time; returns its token.
     async fn soon(&mut self, what: &str, fetch: JoinHandle<String>) -> String {
         let (token, took) = timed(fetch).await;
         assert!(took < LATE_MS, "{what}: it took {took} ms");
@@ -67,7 +67,7 @@ impl Delays {
     }
 }
 
-/// Keeps the writer busy until it is aborted.
+/// Keeps the writer busy until the returned tasks are dropped.
 fn load(provider: &Arc<SqliteProvider>, tasks: usize, item: fn(u64) -> WorkItem) -> JoinSet<()> {
     let mut load = JoinSet::new();
     for task in 0..tasks as u64 {
@@ -85,7 +85,7 @@ fn load(provider: &Arc<SqliteProvider>, tasks: usize, item: fn(u64) -> WorkItem)
     load
 }
 
-/// Work that no fetch of these tests asks for.
+/// An activity that no fetch of these tests asks for.
 fn tagged_work(id: u64) -> WorkItem {
     let WorkItem::ActivityExecute { instance, execution_id, name, input, .. } = activity("load", id) else {
         unreachable!()

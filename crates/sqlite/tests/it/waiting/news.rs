@@ -1,4 +1,4 @@
-//! A fetch that waits is answered as soon as there is something, and costs nothing before.
+//! A parked fetch is answered as soon as an item is due, and runs no statements before.
 
 use super::*;
 use crate::factory::raw;
@@ -7,7 +7,7 @@ use outlast_provider::{SessionFetchConfig, TurnRequest};
 use tokio::time::Instant;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_call_makes_visible_is_fetched_at_once() {
+async fn an_item_that_a_call_makes_due_is_fetched_at_once() {
     let _alone = ALONE.lock().await;
     let (_folder, path) = fresh();
     let provider = open_alone(&path).await;
@@ -19,7 +19,7 @@ async fn what_a_call_makes_visible_is_fetched_at_once() {
     assert!(median < 50, "{median} ms (median), {worst} ms (worst)");
 }
 
-/// Every call that makes something visible, each with a fetch that waits for it.
+/// Runs every call that makes an item due, each with a fetch that waits for it.
 async fn every_call(provider: &Arc<SqliteProvider>, instance: &str, delays: &mut Delays) {
     let p = &**provider;
     let waiting = parked_turn(provider).await;
@@ -42,7 +42,7 @@ async fn every_call(provider: &Arc<SqliteProvider>, instance: &str, delays: &mut
     p.abandon_orchestration_item(&token, None, false).await.unwrap();
     let token = delays.soon("a turn given back", waiting).await;
 
-    // A message that comes during a turn waits for the turn to end.
+    // A message for a leased instance waits until the turn ends.
     p.enqueue_for_orchestrator(completed(instance, 9), None).await.unwrap();
     let waiting = parked_turn(provider).await;
     last_turn(p, instance, &token).await;
@@ -55,18 +55,18 @@ async fn every_call(provider: &Arc<SqliteProvider>, instance: &str, delays: &mut
     p.ack_work_item(&token, None).await.unwrap();
 }
 
-/// The fetch is answered when that much time has passed, neither before nor much later.
+/// Asserts that the fetch is answered after this time, neither before nor much later.
 async fn on_time(what: &str, after: Duration, begun: Instant, fetch: JoinHandle<String>) -> String {
     let token = fetch.await.unwrap();
     let took = begun.elapsed().as_millis() as u64;
     let after = after.as_millis() as u64;
-    assert!(took + 2 >= after, "{what}: {took} ms are too early, {after} ms were asked for");
-    assert!(took < after + LATE_MS, "{what}: {took} ms are too late, {after} ms were asked for");
+    assert!(took + 2 >= after, "{what}: {took} ms are too early, expected {after} ms");
+    assert!(took < after + LATE_MS, "{what}: {took} ms are too late, expected {after} ms");
     token
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_time_makes_visible_is_fetched_on_time() {
+async fn an_item_that_becomes_due_is_fetched_on_time() {
     let _alone = ALONE.lock().await;
     const SHORT: Duration = Duration::from_millis(150);
     let (_folder, path) = fresh();
@@ -81,7 +81,7 @@ async fn what_time_makes_visible_is_fetched_on_time() {
     let token = on_time("a timer", SHORT, begun, parked_turn(&provider).await).await;
     ack(p, &token, vec![], vec![], named()).await.unwrap();
 
-    // The other way round: the fetch waits first.
+    // The fetch parks before the message is sent.
     let waiting = parked_turn(&provider).await;
     let begun = Instant::now();
     p.enqueue_for_orchestrator(completed("i", 3), Some(SHORT)).await.unwrap();
@@ -100,7 +100,7 @@ async fn what_time_makes_visible_is_fetched_on_time() {
 
     p.enqueue_for_worker(activity("i", 2)).await.unwrap();
     let begun = Instant::now();
-    p.fetch_work_item(SHORT, NO_WAIT, None, &ANY).await.unwrap().expect("work is ready");
+    p.fetch_work_item(SHORT, NO_WAIT, None, &ANY).await.unwrap().expect("an activity is ready");
     let token = on_time("an activity whose lease ends", SHORT, begun, parked_work(&provider).await).await;
 
     let waiting = parked_work(&provider).await;
@@ -111,7 +111,7 @@ async fn what_time_makes_visible_is_fetched_on_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_of_a_session_is_fetched_when_its_owner_is_gone() {
+async fn activity_of_a_session_is_fetched_when_the_lease_of_its_owner_expires() {
     let _alone = ALONE.lock().await;
     const SHORT: Duration = Duration::from_millis(150);
     let (_folder, path) = fresh();
@@ -143,7 +143,7 @@ async fn work_of_a_session_is_fetched_when_its_owner_is_gone() {
 async fn waiting_runs_no_statements() {
     let _alone = ALONE.lock().await;
     let (_folder, path) = fresh();
-    // With the usual look at what others did: it is no statement on our tables.
+    // The store checks for commits of other processes as usual; the check runs no statement on its tables.
     let provider = Arc::new(open(&path).await);
     let own = [Arc::clone(&provider), Arc::clone(&provider)];
     let [first, second] = own;
@@ -152,7 +152,7 @@ async fn waiting_runs_no_statements() {
     let turns = turns.await;
     let work =
         parked(&provider, async move { second.fetch_work_item(LONG, patience, None, &ANY).await }).await;
-    // What a fetch that finds nothing asks besides, such as when something will be there.
+    // A fetch that finds no item also reads the time of the next one; 50 ms suffice for these statements.
     let _ = timeout(Duration::from_millis(50), std::future::pending::<()>()).await;
     let before = provider.stats();
     assert!(turns.await.unwrap().unwrap().is_none());
@@ -162,7 +162,7 @@ async fn waiting_runs_no_statements() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiting_fetch_is_served_in_the_transaction_that_makes_its_work_visible() {
+async fn a_parked_fetch_is_served_in_the_transaction_that_makes_its_item_due() {
     let (_folder, path) = fresh();
     let provider = open_alone(&path).await;
     let p = &*provider;
@@ -185,12 +185,16 @@ async fn a_waiting_fetch_is_served_in_the_transaction_that_makes_its_work_visibl
     for n in 0..5 {
         hello(p, &format!("alone{n}")).await;
     }
-    assert_eq!(p.stats().commits - after.commits, 5 * 7, "a call that does not wait is a commit of its own");
+    assert_eq!(
+        p.stats().commits - after.commits,
+        5 * 7,
+        "each call without a parked fetch has a commit of its own"
+    );
 }
 
-/// A writer that always has something to do still looks at the clock.
+/// A writer under constant load still checks the clock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_time_makes_visible_is_fetched_under_load() {
+async fn a_delayed_start_is_fetched_on_time_under_load() {
     let _alone = ALONE.lock().await;
     const SHORT: Duration = Duration::from_millis(200);
     let (_folder, path) = fresh();
@@ -234,6 +238,6 @@ async fn a_warm_fetch_reads_no_history() {
     let fetched = provider.fetch_turn(request).await.unwrap().expect("a turn is ready");
     assert_eq!((fetched.item.history.len(), fetched.item.kv_snapshot.len()), (10_000, 1_000));
     let cold = provider.stats();
-    assert_eq!(cold.history_rows_read - warm.history_rows_read, 10_000, "the counter counts");
-    assert_eq!(cold.kv_rows_read - warm.kv_rows_read, 1_000, "the counter counts");
+    assert_eq!(cold.history_rows_read - warm.history_rows_read, 10_000, "the counter counts the read events");
+    assert_eq!(cold.kv_rows_read - warm.kv_rows_read, 1_000, "the counter counts the read keys");
 }

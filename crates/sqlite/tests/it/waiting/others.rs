@@ -1,4 +1,4 @@
-//! Work that comes from somebody else who uses the file.
+//! Items that another store object or process commits to the same file.
 
 use super::*;
 use outlast_model::wall_clock_ms;
@@ -7,7 +7,7 @@ fn message(data: String) -> WorkItem {
     WorkItem::ExternalRaised { instance: "i".to_string(), name: "event".to_string(), data }
 }
 
-/// How long each of 20 messages took, from the call that sent it to the fetch that waited for it.
+/// The delays of 20 messages, from the call that sent each to the return of the fetch that waited for it.
 async fn delays(provider: &SqliteProvider) -> Vec<u64> {
     let mut delays = Vec::new();
     while delays.len() < 20 {
@@ -22,7 +22,7 @@ async fn delays(provider: &SqliteProvider) -> Vec<u64> {
     delays
 }
 
-/// Whether others' work was noticed soon enough.
+/// Whether the store noticed the commits of another writer in time.
 fn is_soon(who: &str, delays: Vec<u64>) -> bool {
     let (median, worst) = median(delays);
     println!("work from {who}: noticed after {median} ms (median), {worst} ms (worst)");
@@ -32,7 +32,8 @@ fn is_soon(who: &str, delays: Vec<u64>) -> bool {
 /// Sends 20 messages, one after the other, with the time of sending.
 async fn send(provider: &SqliteProvider) {
     for n in 0..20 {
-        // A fetch that finds nothing is the pause; of different lengths, so that they fall between two looks.
+        // The pause is a fetch that finds no activity. The pauses have different lengths, so that the messages fall between two
+        // checks.
         let pause = Duration::from_millis(53 + 7 * n);
         let none = TagFilter::tags(["nobody"]);
         assert!(provider.fetch_work_item(LONG, pause, None, &none).await.unwrap().is_none());
@@ -40,11 +41,11 @@ async fn send(provider: &SqliteProvider) {
     }
 }
 
-/// A machine that is busy with something else spoils one attempt, not three.
+/// A machine that is busy with other programs may spoil one attempt.
 const ATTEMPTS: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_from_a_second_provider_is_noticed() {
+async fn commits_of_a_second_store_object_are_noticed_in_time() {
     let _alone = ALONE.lock().await;
     let (_folder, path) = fresh();
     let provider = open(&path).await;
@@ -63,8 +64,8 @@ async fn work_from_a_second_provider_is_noticed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_from_a_second_process_is_noticed() {
-    const TEST: &str = "waiting::others::work_from_a_second_process_is_noticed";
+async fn commits_of_a_second_process_are_noticed_in_time() {
+    const TEST: &str = "waiting::others::commits_of_a_second_process_are_noticed_in_time";
     if let Some(path) = role(TEST) {
         return send(&open(&path).await).await;
     }
@@ -83,9 +84,9 @@ async fn work_from_a_second_process_is_noticed() {
     panic!("work from a second process was noticed too late, {ATTEMPTS} times");
 }
 
-/// What a worker elsewhere took and never finished is taken over by one that has only waited so far.
+/// A worker leases a turn and an activity and stops; a store whose fetches have been parked since before takes both over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_work_of_a_lost_worker_is_taken_over_by_an_idle_one() {
+async fn expired_leases_of_a_lost_worker_are_taken_over_by_an_idle_store() {
     let (_folder, path) = fresh();
     let (idle, lost) = (open(&path).await, open(&path).await);
     let (lease, patience) = (Duration::from_millis(400), Duration::from_secs(20));
@@ -94,7 +95,7 @@ async fn the_work_of_a_lost_worker_is_taken_over_by_an_idle_one() {
     assert!(idle.fetch_work_item(LONG, short, None, &any).await.unwrap().is_none());
 
     let take_and_get_lost = async {
-        // Both are served in the transaction that makes them visible, so nobody else sees them free.
+        // The parked fetches are served in the transactions that make the items due, so the idle store never sees the items free.
         let (turn, sent) = tokio::join!(
             biased;
             lost.fetch_orchestration_item(lease, patience, None),
@@ -120,13 +121,13 @@ async fn the_work_of_a_lost_worker_is_taken_over_by_an_idle_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_writer_stands_back_after_somebody_else_wrote_and_only_then() {
+async fn a_writer_yields_once_after_a_commit_of_another_writer() {
     let (_folder, path) = fresh();
     let first = open(&path).await;
     for n in 0..3 {
         first.enqueue_for_orchestrator(message(n.to_string()), None).await.unwrap();
     }
-    assert_eq!(first.stats().yields_to_processes, 0, "it is alone");
+    assert_eq!(first.stats().yields_to_processes, 0, "no other store has written");
     let second = open(&path).await;
     second.enqueue_for_orchestrator(message(String::new()), None).await.unwrap();
     for n in 0..3 {

@@ -13,10 +13,10 @@ fn is_resolved(watch: &mut InstanceWatch) -> bool {
 }
 
 fn watch(provider: &SqliteProvider, instance: &str, interest: Interest) -> InstanceWatch {
-    provider.watch_instance(instance, interest).expect("this store can be watched")
+    provider.watch_instance(instance, interest).expect("the store supports watches")
 }
 
-/// Which watches on "i" a change resolves: `[Ended, Any]`.
+/// Whether a change resolves the watches `[Ended, Any]` on "i".
 async fn answered(provider: &SqliteProvider, change: impl Future<Output = ()>) -> [bool; 2] {
     let mut watches = [Ended, Any].map(|interest| watch(provider, "i", interest));
     let mut other = watch(provider, "other", Any);
@@ -25,7 +25,7 @@ async fn answered(provider: &SqliteProvider, change: impl Future<Output = ()>) -
     watches.each_mut().map(is_resolved)
 }
 
-/// The next turn of "i", with one event and this status.
+/// Commits the next turn of "i", with one event and this status.
 async fn commit(provider: &SqliteProvider, id: u64, status: Option<&str>) {
     let message = if id == 1 { start("i") } else { completed("i", 90) };
     provider.enqueue_for_orchestrator(message, None).await.unwrap();
@@ -34,7 +34,7 @@ async fn commit(provider: &SqliteProvider, id: u64, status: Option<&str>) {
     ack(provider, &token, vec![scheduled("i", id)], vec![], metadata).await.unwrap();
 }
 
-/// Every way to run the store; the folder is that of the last one.
+/// An inline store, a store in memory and a store in a file; the folder is that of the file.
 async fn stores() -> (TempDir, [SqliteProvider; 3]) {
     let inline = SqliteOptions { inline: true, ..SqliteOptions::default() };
     let (folder, path) = fresh();
@@ -47,14 +47,14 @@ async fn stores() -> (TempDir, [SqliteProvider; 3]) {
 }
 
 #[tokio::test]
-async fn each_interest_is_answered_by_what_concerns_it() {
+async fn each_interest_is_resolved_by_the_commits_that_concern_it() {
     let (none, any, both) = ([false, false], [false, true], [true, true]);
     let (_folder, stores) = stores().await;
     for p in &stores {
         let enqueue = async { p.enqueue_for_orchestrator(start("i"), Some(LONG)).await.unwrap() };
         assert_eq!(answered(p, enqueue).await, none, "a message is no commit of the instance");
         assert_eq!(answered(p, commit(p, 1, None)).await, any);
-        assert_eq!(answered(p, commit(p, 2, Some("ContinuedAsNew"))).await, any, "the instance goes on");
+        assert_eq!(answered(p, commit(p, 2, Some("ContinuedAsNew"))).await, any, "the instance continues");
         assert_eq!(answered(p, commit(p, 3, Some("Completed"))).await, both);
         assert_eq!(answered(p, commit(p, 4, Some("Failed"))).await, both);
         let append = async { p.append_with_execution("i", 1, vec![scheduled("i", 5)]).await.unwrap() };
@@ -93,7 +93,7 @@ async fn a_commit_that_ends_a_watched_instance_returns_its_outcome() {
 }
 
 #[tokio::test]
-async fn a_deletion_is_the_end_of_every_instance_that_it_takes() {
+async fn a_deletion_resolves_the_watches_of_every_deleted_instance() {
     let (_folder, stores) = stores().await;
     for p in &stores {
         for way in 0..3 {
@@ -127,7 +127,7 @@ async fn a_deletion_is_the_end_of_every_instance_that_it_takes() {
 
 /// The caller of a commit may drop its future; the watches of other callers resolve nevertheless.
 #[tokio::test]
-async fn a_commit_whose_caller_is_gone_resolves_watches() {
+async fn a_commit_whose_caller_dropped_it_resolves_watches() {
     let (_folder, stores) = stores().await;
     for p in &stores {
         create(p, "i").await;
@@ -142,10 +142,10 @@ async fn a_commit_whose_caller_is_gone_resolves_watches() {
     }
 }
 
-/// A client registers a watch, reads, and waits. At any moment of the commit either the read or the watch notices it, and every
-/// connection can read a commit that a watch has noticed.
+/// A client registers a watch, reads, and waits. At any time of the commit the read or the watch notices it, and every connection
+/// can read a commit that a watch has noticed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_commit_falls_between_the_watch_and_the_read() {
+async fn a_watch_before_a_read_misses_no_commit() {
     let (_folder, path) = fresh();
     let provider = open_alone(&path).await;
     let conn = raw(&path);
@@ -166,7 +166,7 @@ async fn no_commit_falls_between_the_watch_and_the_read() {
                 ack(&*provider, &token, vec![started(&instance), failed], vec![], metadata).await.unwrap();
             })
         };
-        // The first commit is before the watch, the second one behind the read, and the others are anywhere.
+        // The first commit is before the watch, the second one after the read, and the others are at any time.
         let mut committing = (n != 1).then(commit);
         if n == 0 {
             committing.take().unwrap().await.unwrap();
