@@ -27,7 +27,7 @@ enum Store {
     Memory(Arc<MemoryProvider>),
     /// In memory.
     Sqlite(Arc<SqliteProvider>),
-    SqliteFile(SqliteFile),
+    SqliteFile(Box<SqliteFile>),
     Mirrored(Arc<Mirror>),
 }
 
@@ -66,7 +66,8 @@ impl Backend {
             }
             StoreKind::Sqlite => Store::Sqlite(in_memory().await),
             StoreKind::SqliteFile => {
-                Store::SqliteFile(SqliteFile::create(plan.seed, options).await.expect("a new store opens"))
+                let file = SqliteFile::create(plan.seed, options).await.expect("a new store opens");
+                Store::SqliteFile(Box::new(file))
             }
             StoreKind::SqliteMirrored => {
                 let model = MemoryProvider::with_clock(clock);
