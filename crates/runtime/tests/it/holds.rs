@@ -112,7 +112,7 @@ impl ProviderAdmin for FailsFirst {
 }
 
 /// Waits until the instance is held.
-async fn held(client: &Client, instance: &str) -> outlast_model::HeldInstance {
+async fn held(client: &Client, instance: &str) -> HeldInstance {
     for _ in 0..10_000 {
         if let Some(held) = client.held_instance(instance).await.unwrap() {
             return held;

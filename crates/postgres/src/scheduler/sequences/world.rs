@@ -323,13 +323,14 @@ impl<A: Ask, C: Caller> Fetched<A, C> {
         let HandOffs { fetches, hand_offs } = hand_offs;
         for (place, fetch) in fetches.into_iter().enumerate() {
             let leases = hand_offs.iter().filter(|hand_off| hand_off.fetch == place).count();
-            fetched.hand_offs.push(match accepts {
+            let done = match accepts {
                 true => {
                     fetched.deliver(&fetch, leases);
                     HandOffDone::Served { lock_ms: LOCK_MS }
                 }
                 false => HandOffDone::Refused(fetch),
-            });
+            };
+            fetched.hand_offs.push(done);
         }
         fetched
     }
