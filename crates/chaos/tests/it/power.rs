@@ -42,8 +42,7 @@ fn normal_loses_the_newest_calls_and_breaks_nothing() {
 /// A defect must lose calls; otherwise the other tests prove nothing.
 fn finds_sabotage(first_seed: u64, sabotage: Sabotage) {
     let summary = run_many(first_seed, 32, Settings { sabotage: Some(sabotage), ..FULL });
-    println!("{:#?}", summary.tally);
-    assert!(summary.tally.lost > 0, "a lost call was overlooked");
+    assert!(summary.tally.lost > 0, "a lost call was overlooked: {:#?}", summary.tally);
 }
 
 #[test]
