@@ -18,7 +18,8 @@
 //! tasks have something to do. `shared.rs` holds the lock and wakes the tasks. `scheduler/submit.rs` has the transitions by which
 //! requests and fetches come in; `scheduler/events.rs` those that follow from commits, notifications and failures.
 
-#[cfg(all(test, feature = "test-hooks"))]
+#[cfg(test)]
+#[cfg(feature = "test-hooks")]
 mod defect_tests;
 mod events;
 mod large;

@@ -37,7 +37,7 @@ fn first_failure(defect: Defect) -> Option<(usize, &'static str)> {
     let mut runner = TestRunner::deterministic();
     let strategy = events();
     (1..=2_000).find_map(|number| {
-        let events = strategy.new_tree(&mut runner).unwrap().current();
+        let events = strategy.new_tree(&mut runner).expect("every sequence is accepted").current();
         let _active = defect::activate(defect);
         let broken = catch_unwind(AssertUnwindSafe(|| broken(events))).unwrap_or(Some("no code panics"));
         Some((number, broken?))
