@@ -322,16 +322,29 @@ mod tests {
             parent_execution_id: None,
             execution_id: 1,
         };
+        // A call that is dropped closes its commits, so each call lives until they are counted.
         let open = async |call: usize| {
             let folder = tempfile::tempdir().unwrap();
             let store = store(folder.path());
             store.pause_points.arm(Point::After);
+            let open = || record(folder.path()).unanswered.len();
             match call {
-                0 => begin(pin!(store.complete_with_turn("none", outcome(2), turn()))).await,
-                1 => begin(pin!(store.complete_all_with_turn(vec![leased(1), leased(2)], turn()))).await,
-                _ => begin(pin!(store.start_with_turn(start.clone(), turn()))).await,
+                0 => {
+                    let mut call = pin!(store.complete_with_turn("none", outcome(2), turn()));
+                    begin(&mut call).await;
+                    open()
+                }
+                1 => {
+                    let mut call = pin!(store.complete_all_with_turn(vec![leased(1), leased(2)], turn()));
+                    begin(&mut call).await;
+                    open()
+                }
+                _ => {
+                    let mut call = pin!(store.start_with_turn(start.clone(), turn()));
+                    begin(&mut call).await;
+                    open()
+                }
             }
-            record(folder.path()).unanswered.len()
         };
         assert_eq!([open(0).await, open(1).await, open(2).await], [2, 3, 1]);
     }
