@@ -34,7 +34,7 @@ pub mod time {
 }
 #[macro_export]
 macro_rules! select {
-    () => {};
+    () => {{ let _ = 0; }};
 }
 ";
 
