@@ -69,7 +69,7 @@ pub enum SqliteError {
         details: String,
     },
     /// Another process holds the lock of the store for too long.
-    #[error("the store is busy: {details}")]
+    #[error("the store is busy: {details}: another process holds its lock; try again, or end that process")]
     Busy {
         /// The error of the database.
         details: String,

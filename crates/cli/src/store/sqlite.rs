@@ -57,10 +57,7 @@ fn failure(error: &SqliteError) -> Failure {
         SqliteError::CannotOpen { path, .. } if !path.exists() => {
             Failure::new(format!("there is no store at '{}': check the path after --store", path.display()))
         }
-        SqliteError::Busy { .. } => Failure::unavailable(format!(
-            "{error}: another process holds its lock; try again, or end that process"
-        )),
-        SqliteError::Schema { refusal: MigrationRefusal::Newer { .. }, .. } => {
+        SqliteError::Busy { .. } | SqliteError::Schema { refusal: MigrationRefusal::Newer { .. }, .. } => {
             Failure::unavailable(error.to_string())
         }
         other => Failure::new(other.to_string()),
