@@ -86,10 +86,10 @@ impl WorkerFaults {
     }
 
     /// Chooses the point at which to kill a worker, and how long to wait for the worker to start and to reach the
-    /// point. While less than half of the kills happened in a commit, the next kill waits between a commit and its answer.
+    /// point. While less than half of the kills happened in a commit, the next kill waits for a commit to begin.
     fn choose_point(&mut self) -> (Option<Point>, Duration, Duration) {
         if self.in_commit * 2 < self.kills {
-            return (Some(Point::After), TO_HOLD_IN_COMMIT, TO_HOLD_IN_COMMIT);
+            return (Some(Point::Within), TO_HOLD_IN_COMMIT, TO_HOLD_IN_COMMIT);
         }
         let point = match self.rng.below(10) {
             0..2 => Some(Point::Before),
@@ -115,7 +115,7 @@ impl WorkerFaults {
         {
             choose_point = point.name();
             let delay_ms = self.rng.below(5);
-            if point == Point::Within && delay_ms > 0 {
+            if point == Point::Within && delay_ms > 0 && to_reach != TO_HOLD_IN_COMMIT {
                 sleep(Duration::from_millis(delay_ms)).await;
             }
         }

@@ -174,7 +174,7 @@ pub(crate) struct StressArgs {
     /// Check the results against the targets in docs/performance.md
     #[arg(long)]
     pub(crate) check: bool,
-    /// Write the results to this file too, for `cargo xtask scoreboard add stress FILE`
+    /// Write the results to this file too; `cargo xtask scoreboard run FILE -- COMMAND` adds the commit that the scoreboard needs
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Keep the file, schema or container that was created for the run

@@ -107,6 +107,13 @@ async fn send(router: &Router, method: &Method, path: &str, token: Option<&str>)
     TowerToHyperService::new(router.clone()).call(request).await.unwrap()
 }
 
+/// The code of a problem.
+async fn code(answer: Response) -> String {
+    let body = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+    let problem: Value = serde_json::from_slice(&body).unwrap();
+    problem["code"].as_str().unwrap_or_default().to_string()
+}
+
 #[tokio::test]
 async fn every_route_requires_its_scope() {
     let (router, routes) = (router(true), routes());
@@ -122,6 +129,13 @@ async fn every_route_requires_its_scope() {
             let open = OPEN.iter().find(|open| open.0 == method.as_str() && open.1 == path);
             let expected = open.map_or(401, |open| open.2);
             assert_eq!(answer.status().as_u16(), expected, "{method} {path} with the token {stranger:?}");
+            if expected == 401 && path.starts_with("/api/") {
+                assert_eq!(
+                    code(answer).await,
+                    "unauthenticated",
+                    "{method} {path} with the token {stranger:?}"
+                );
+            }
         }
         let Some(required) = required else { continue };
         for scope in Scope::ALL {
@@ -143,8 +157,12 @@ async fn without_operate_every_changing_route_is_refused() {
     let (router, admin) = (router(false), token(Scope::Admin));
     for (method, path) in routes() {
         let is_change = method != Method::GET && required(method.as_str(), &path).is_some();
-        let status = send(&router, &method, &path, Some(&admin)).await.status().as_u16();
+        let answer = send(&router, &method, &path, Some(&admin)).await;
+        let status = answer.status().as_u16();
         assert_eq!(status == 403, is_change, "{method} {path}: {status}");
+        if is_change && path.starts_with("/api/") {
+            assert_eq!(code(answer).await, "read_only", "{method} {path}");
+        }
     }
 }
 

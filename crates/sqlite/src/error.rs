@@ -69,7 +69,7 @@ pub enum SqliteError {
         details: String,
     },
     /// Another process holds the lock of the store for too long.
-    #[error("the store is busy: {details}: another process holds its lock; try again, or end that process")]
+    #[error("the store is busy: {details}")]
     Busy {
         /// The error of the database.
         details: String,
@@ -186,7 +186,9 @@ impl From<rusqlite::Error> for SqliteError {
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly { details },
             Some(
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed,
-            ) => Self::Busy { details },
+            ) => Self::Busy {
+                details: format!("{details}: another process holds its lock; try again, or end that process"),
+            },
             Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::OutOfMemory) => {
                 Self::Io { details }
             }

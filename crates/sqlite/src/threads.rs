@@ -124,19 +124,42 @@ pub(crate) fn wait_for_lock(attempt: i32) -> bool {
     wait_at_most(attempt, LockPatience::Minute)
 }
 
-/// The pauses become longer with the number of attempts.
 fn wait_at_most(attempt: i32, patience: LockPatience) -> bool {
-    let waited = match attempt {
+    pause(pause_of(attempt));
+    attempt < attempts(patience)
+}
+
+/// The pauses become longer with the number of attempts.
+fn pause_of(attempt: i32) -> Duration {
+    match attempt {
         0..100 => Duration::from_micros(100),
         100..1_000 => Duration::from_micros(500),
         _ => Duration::from_millis(2),
-    };
-    pause(waited);
-    let attempts = i32::try_from(patience.longest().as_millis() / 2).unwrap_or(i32::MAX);
-    attempt < attempts
+    }
+}
+
+/// The number of attempts whose pauses take as long as the patience.
+fn attempts(patience: LockPatience) -> i32 {
+    /// The time of the first thousand pauses.
+    const SHORT_MS: u128 = 460;
+    let long = patience.longest().as_millis().saturating_sub(SHORT_MS) / 2;
+    1_000 + i32::try_from(long).unwrap_or(i32::MAX - 1_000)
 }
 
 #[allow(clippy::disallowed_methods, reason = "a file lock of another process has no wake-up to wait for")]
 pub(crate) fn pause(duration: Duration) {
     thread::sleep(duration);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pauses_before_a_lock_take_as_long_as_the_patience() {
+        for patience in [LockPatience::Minute, LockPatience::FiveSeconds] {
+            let all: Duration = (0..attempts(patience)).map(pause_of).sum();
+            assert_eq!(all, patience.longest(), "{patience:?}");
+        }
+    }
 }

@@ -27,7 +27,7 @@ use report::Figures;
 use target::{TARGETS, Target};
 use tool::Tool;
 
-/// Changes the code in one place at a time: a test of the same crate must fail.
+/// Changes the code in one place at a time: a test of its target must fail.
 #[derive(Parser)]
 #[command(name = "mutants", bin_name = "cargo xtask mutants")]
 struct Args {
@@ -103,7 +103,9 @@ fn run(args: &Args) -> Result<ExitCode, String> {
     if args.list || args.survivors || survivors == 0 {
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{survivors} mutants survive: `cargo xtask mutants --survivors` lists them");
+    println!(
+        "{survivors} mutants survive: `cargo xtask mutants --survivors` lists them; after you wrote a test, `--again` tries them again"
+    );
     Ok(ExitCode::FAILURE)
 }
 

@@ -2,7 +2,8 @@
 //! cargo-mutants has ended, or when the next run starts after a run that was stopped.
 //!
 //! An outcome is kept under the key of the mutant, which changes with the mutated function. A caught mutant also has the test that
-//! failed, with the fingerprint of its source: it is tried again after that test has changed or is gone.
+//! failed, if a line of the output named it, with the fingerprint of its source: it is tried again after that test has changed or is
+//! gone.
 
 use std::collections::BTreeMap;
 use std::fs;

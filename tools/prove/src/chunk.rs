@@ -69,7 +69,10 @@ mod tests {
     fn the_command_line_names_the_units_of_the_chunk() {
         let chunk = Chunk { from: 20_000, size: 10_000, nth: 2 };
         assert_eq!(line("sim", chunk), "cargo xtask sim --seeds 20000..30000 --json out.json");
-        assert_eq!(line("mutants", chunk), "cargo xtask mutants --shard 2/16 --json out.json");
+        assert_eq!(
+            line("mutants", chunk),
+            "cargo xtask postgres -- cargo xtask mutants --shard 2/16 --json out.json"
+        );
         assert!(line("chaos", chunk).starts_with("cargo xtask chaos sqlite --kills 10000 --seed 3 "));
     }
 

@@ -57,8 +57,10 @@ fn join(key: &str, old: &mut Value, new: &Value) {
 
 /// The sum of two numbers. Of durations of one step and sizes of a corpus, it is the larger number; of seeds, the first.
 fn joined(key: &str, old: &Number, new: &Number) -> Number {
-    let is_largest =
-        key.starts_with("worst_") || key.ends_with("milliseconds_to_drain") || key.ends_with("_corpus");
+    let is_largest = key.starts_with("worst_")
+        || key.ends_with("milliseconds")
+        || key.ends_with("milliseconds_to_drain")
+        || key.ends_with("_corpus");
     let pick = |a: f64, b: f64| if is_largest { a.max(b) } else { a + b };
     match (old.as_u64(), new.as_u64()) {
         _ if key == "seed" => old.clone(),

@@ -63,10 +63,10 @@ pub(crate) const JOBS: &[Job<'static>] = &[
     // Each chunk has a rig with an empty container: the emulator becomes slower with the documents that it holds.
     Job {
         target: 500,
-        quick: 20,
+        quick: 50,
         chunk: 100,
         seconds: 360,
-        command: "cargo xtask chaos cosmos --kills {size} --seed {seed} --minutes 15 --pace 900 --in-flight 16 --json {file}",
+        command: "cargo xtask chaos cosmos --kills {size} --seed {seed} --minutes 15 --pace 900 --in-flight 16 --release --json {file}",
         ..kills("chaos-cosmos")
     },
     Job {
@@ -100,7 +100,7 @@ pub(crate) const JOBS: &[Job<'static>] = &[
         seconds: 600,
         counted: None,
         merge: Merge::Replace,
-        command: "cargo xtask mutants --shard {nth}/16 --json {file}",
+        command: "cargo xtask postgres -- cargo xtask mutants --shard {nth}/16 --json {file}",
     },
 ];
 

@@ -29,7 +29,7 @@ use stamp::Stamp;
 /// The arguments of `cargo xtask prove`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Runs a small part of each job
+    /// Runs a small part of each job that has parts
     #[arg(long)]
     quick: bool,
     /// Starts no chunk that is expected to end after this time

@@ -56,7 +56,10 @@ impl Record {
     pub(crate) fn write(&self, board: &Path, row: &str) -> Result<(), String> {
         let path = board.join(format!("{row}.json"));
         let value = serde_json::to_value(self).map_err(|error| format!("{}: {error}", path.display()))?;
-        files::write(&path, &format!("{value:#}\n"))
+        // A go may be stopped at any moment: a record is replaced whole.
+        let new = board.join(format!("{row}.new"));
+        files::write(&new, &format!("{value:#}\n"))?;
+        std::fs::rename(&new, &path).map_err(|error| format!("{}: {error}", path.display()))
     }
 
     pub(crate) fn change(&self, row: &str, code: &Hashes) -> Change {

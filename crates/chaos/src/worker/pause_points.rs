@@ -13,7 +13,7 @@ pub(crate) enum Point {
     Before,
     /// The worker sends the commit to the store. The commit continues, and the kill follows shortly after.
     Within,
-    /// The store has committed, and neither the runtime nor the commit log has the answer.
+    /// The store has answered, and the answer is in the commit log. The runtime does not get it.
     After,
 }
 

@@ -143,7 +143,7 @@ impl Place {
         Section { command, said: Said { code: said.code, out: clean(&said.out), err: clean(&said.err) } }
     }
 
-    /// Replaces what differs between machines, runs and releases.
+    /// Replaces texts that differ between machines, runs and releases.
     fn cleaned(&self, text: &str) -> String {
         let mut cleaned = String::new();
         for line in text.lines() {
@@ -156,7 +156,9 @@ impl Place {
                     ["version", "to"].contains(&before) && number == self.known_version.to_string();
                 match () {
                     () if is_size && number.parse::<f64>().is_ok() => "N".to_string(),
-                    () if before == "error" && word.ends_with(')') => "N)".to_string(),
+                    () if before == "error" && word.trim_end_matches(';').ends_with(')') => {
+                        word.replace(|letter: char| letter.is_ascii_digit(), "").replace(')', "N)")
+                    }
                     () if is_known => word.replace(number, "KNOWN"),
                     () => without_port(word),
                 }

@@ -99,29 +99,38 @@ async fn audit(core: &Core, action: &str, instance: &str, reason: &str) {
 /// Releases the instances that runtimes of other builds have parked: this build may fit them. Repeats calls that the store may answer
 /// later, because the next release comes only with the next start of a runtime.
 pub(crate) async fn release_parked(core: Arc<Core>) {
-    while release_all(&core).await.is_err_and(|error| error.is_retryable()) {
+    let mut after = None;
+    while let Err(error) = release_all(&core, &mut after).await {
+        tracing::warn!(target: "duroxide::runtime", %error, "parked instances are not released yet");
+        if !error.is_retryable() {
+            return;
+        }
         tokio::time::sleep(PARK_AGAIN).await;
     }
 }
 
-async fn release_all(core: &Core) -> Result<(), ProviderError> {
+/// Releases the instances behind `after`, which follows the released ones: a repetition releases none that was parked since.
+async fn release_all(core: &Core, after: &mut Option<String>) -> Result<(), ProviderError> {
     let Some(admin) = core.store.as_management_capability() else { return Ok(()) };
-    let (own, mut after) = (actor(core), None::<String>);
+    let own = actor(core);
     let is_other = |by: &str| core.options.build_id.is_empty() || by != own;
     loop {
         let page = admin.list_held(after.as_deref(), PAGE).await?;
-        let Some(last) = page.last() else { return Ok(()) };
-        after = Some(last.instance_id.clone());
-        let parked = page.iter().filter(|held| held.hold.kind == HoldKind::Parked);
-        for held in parked.filter(|held| is_other(&held.hold.actor)) {
-            match admin.release_instance(&held.instance_id).await {
-                Ok(ReleaseOutcome::Released) => {
-                    audit(core, RELEASE, &held.instance_id, "a runtime of another build started").await;
+        if page.is_empty() {
+            return Ok(());
+        }
+        for held in page {
+            if held.hold.kind == HoldKind::Parked && is_other(&held.hold.actor) {
+                match admin.release_instance(&held.instance_id).await {
+                    Ok(ReleaseOutcome::Released) => {
+                        audit(core, RELEASE, &held.instance_id, "a runtime of another build started").await;
+                    }
+                    Err(error) if error.is_retryable() => return Err(error),
+                    // Another runtime has released it, or it stays parked and visible.
+                    Ok(_) | Err(_) => {}
                 }
-                Err(error) if error.is_retryable() => return Err(error),
-                // Another runtime has released it, or it stays parked and visible.
-                Ok(_) | Err(_) => {}
             }
+            *after = Some(held.instance_id);
         }
     }
 }

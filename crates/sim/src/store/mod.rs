@@ -412,6 +412,7 @@ impl Provider for FaultyStore {
                 self.shared.accepted().held(token);
                 if hold.kind == HoldKind::Parked {
                     self.shared.tally().happened(Fault::BrokenBuild);
+                    self.shared.require(self.must_be_parked(token, hold));
                 }
                 self.abandoned(token);
             }

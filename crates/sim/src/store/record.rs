@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::fault::Fault;
 use crate::leases::Holder;
 use outlast_model::WorkItem;
-use outlast_provider::{Clock, ProviderError, saturating_ms};
+use outlast_provider::{Clock, Hold, ProviderError, saturating_ms};
 use std::time::Duration;
 
 impl FaultyStore {
@@ -82,6 +82,19 @@ impl FaultyStore {
         let now = self.shared.clock.now_ms();
         let committed = self.shared.accepted().leases.committed(token, now);
         self.shared.require(committed);
+    }
+
+    /// Only a broken build parks, and only instances that do not match its code: a park of another instance would hide a replay
+    /// that differs.
+    pub(super) fn must_be_parked(&self, token: &str, hold: &Hold) -> Result<(), String> {
+        let instance = self.shared.accepted().turns.get(token).map(|turn| turn.instance.clone());
+        let is_misfit = instance.as_ref().is_some_and(|id| self.shared.plan.misfits.contains(id));
+        match is_misfit && hold.actor == "build broken" {
+            true => Ok(()),
+            false => {
+                Err(format!("I9: {} parked {}", hold.actor, instance.as_deref().unwrap_or(short(token))))
+            }
+        }
     }
 
     pub(super) fn abandoned(&self, token: &str) {

@@ -105,12 +105,16 @@ async fn an_instance_is_parked_with_the_options_of_the_page() -> Result<(), Box<
     let runtime = builder.store(store.clone()).start().await?;
     let client = Client::new(store);
     broken::start(&client).id("b-1").await?;
-    let held = loop {
-        match client.held_instance("b-1").await? {
-            Some(held) => break held,
-            None => tokio::task::yield_now().await,
+    let parked = async {
+        loop {
+            match client.held_instance("b-1").await {
+                Ok(None) => tokio::task::yield_now().await,
+                Ok(Some(held)) => break Ok(held),
+                Err(error) => break Err(error),
+            }
         }
     };
+    let held = tokio::time::timeout(std::time::Duration::from_secs(60), parked).await??;
     assert_eq!(held.hold.kind, HoldKind::Parked);
     assert_eq!(held.hold.actor, concat!("build ", env!("CARGO_PKG_VERSION")));
     runtime.shutdown(None).await;

@@ -72,7 +72,7 @@ fn steps() -> Vec<Vec<&'static str>> {
     steps.map(|step| step.split(':').next().unwrap().split('`').skip(1).step_by(2).collect()).collect()
 }
 
-/// What `cargo run` is for the reader: a new process that calls `main`, in the folder with the store.
+/// A new process that calls `main` in the folder with the store, as `cargo run` starts.
 fn cargo_run(folder: &std::path::Path) -> std::process::Child {
     std::process::Command::new(std::env::current_exe().unwrap())
         // With one thread, the first line of the program would follow the name of the test.
@@ -92,7 +92,7 @@ fn printed(program: &mut std::process::Child) -> impl Iterator<Item = String> + 
         .filter(|line| !line.is_empty() && !["running ", "test "].iter().any(|start| line.starts_with(start)))
 }
 
-/// Waits until the store has the outcomes of this number of activities. A reader who presses keys is slower than that.
+/// Waits until the store has the outcomes of this number of activities.
 fn wait_for_outcomes(folder: &std::path::Path, count: usize) {
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     tokio.block_on(async {
@@ -100,11 +100,21 @@ fn wait_for_outcomes(folder: &std::path::Path, count: usize) {
         let client = Client::new(Arc::new(SqliteProvider::new(&url, None).await.unwrap()));
         let is_outcome =
             |event: &&outlast::Event| matches!(event.kind, outlast::EventKind::ActivityCompleted { .. });
-        while client.read_execution_history("coffee-1", 1).await.unwrap().iter().filter(is_outcome).count()
-            < count
-        {
-            tokio::task::yield_now().await;
-        }
+        let has_outcomes = async {
+            while client
+                .read_execution_history("coffee-1", 1)
+                .await
+                .unwrap()
+                .iter()
+                .filter(is_outcome)
+                .count()
+                < count
+            {
+                tokio::task::yield_now().await;
+            }
+        };
+        let waited = tokio::time::timeout(std::time::Duration::from_secs(60), has_outcomes).await;
+        waited.expect("the activities end within a minute");
     });
 }
 
