@@ -126,7 +126,7 @@ fn hold(gate: &Arc<Mutex<std::sync::mpsc::Receiver<()>>>) {
     let _ = gate.lock().unwrap().recv_timeout(LONGEST_WAIT);
 }
 
-const LEASE: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(4);
 
 fn with_short_leases(options: &mut outlast::RuntimeOptions) {
     options.orchestrator_lock_timeout = LEASE;
