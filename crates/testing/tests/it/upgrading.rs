@@ -114,7 +114,7 @@ async fn an_instance_is_parked_with_the_options_of_the_page() -> Result<(), Box<
             }
         }
     };
-    let held = tokio::time::timeout(std::time::Duration::from_secs(60), parked).await??;
+    let held = tokio::time::timeout(Duration::from_secs(60), parked).await??;
     assert_eq!(held.hold.kind, HoldKind::Parked);
     assert_eq!(held.hold.actor, concat!("build ", env!("CARGO_PKG_VERSION")));
     runtime.shutdown(None).await;

@@ -113,7 +113,7 @@ fn wait_for_outcomes(folder: &std::path::Path, count: usize) {
                 tokio::task::yield_now().await;
             }
         };
-        let waited = tokio::time::timeout(std::time::Duration::from_secs(60), has_outcomes).await;
+        let waited = tokio::time::timeout(Duration::from_secs(60), has_outcomes).await;
         waited.expect("the activities end within a minute");
     });
 }
