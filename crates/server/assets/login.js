@@ -18,6 +18,8 @@ export function startLogin() {
     });
   }
   document.querySelector("[data-logout]")?.addEventListener("click", async () => {
+    // The page must not be read again between the end of the session and the next page.
+    document.body.removeAttribute("data-live");
     await fetch(`${document.body.dataset.base}/logout`, { method: "POST" });
     location.href = `${document.body.dataset.base}/login`;
   });
