@@ -134,11 +134,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kills_wait_in_a_commit_while_too_few_happened_there() {
+    fn kills_wait_for_a_commit_to_begin_while_too_few_happened_in_commits() {
         let mut faults = WorkerFaults::new(1, 700);
         (faults.kills, faults.in_commit) = (11, 5);
         for _ in 0..50 {
-            assert_eq!(faults.choose_point(), (Some(Point::After), TO_HOLD_IN_COMMIT, TO_HOLD_IN_COMMIT));
+            assert_eq!(faults.choose_point(), (Some(Point::Within), TO_HOLD_IN_COMMIT, TO_HOLD_IN_COMMIT));
         }
         faults.in_commit = 6;
         let aims: Vec<_> = (0..50).map(|_| faults.choose_point()).collect();
