@@ -162,7 +162,9 @@ async fn a_turn_that_blocks_a_thread_loses_no_lease() {
     let (open, gate) = std::sync::mpsc::channel();
     let gate = Arc::new(Mutex::new(gate));
     let work = works().register("Long", |ctx: ActivityContext, _: String| async move {
-        crate::support::pass(2 * LEASE).await;
+        // Not at a multiple of the interval of renewals, 2/3 of a lease: the renewal of an activity that ends at the same moment is
+        // refused, and counts as a lost lease.
+        crate::support::pass(2 * LEASE + LEASE / 6).await;
         Ok(format!("attempt {}", ctx.attempt()))
     });
     let holds = move |ctx: OrchestrationContext, _: String| {
