@@ -100,11 +100,8 @@ async fn audit(core: &Core, action: &str, instance: &str, reason: &str) {
 /// later, because the next release comes only with the next start of a runtime.
 pub(crate) async fn release_parked(core: Arc<Core>) {
     let mut after = None;
-    while let Err(error) = release_all(&core, &mut after).await {
-        tracing::warn!(target: "duroxide::runtime", %error, "parked instances are not released yet");
-        if !error.is_retryable() {
-            return;
-        }
+    // The errors are in the metrics and spans of the store.
+    while release_all(&core, &mut after).await.is_err_and(|error| error.is_retryable()) {
         tokio::time::sleep(PARK_AGAIN).await;
     }
 }
