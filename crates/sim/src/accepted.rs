@@ -22,7 +22,7 @@ pub(crate) struct Accepted {
     /// Turns that were fetched and neither committed nor abandoned, by lock token.
     pub(crate) turns: BTreeMap<String, Turn>,
     /// Instances whose turn was given back for a hold, with the number of deliveries of that turn.
-    held: BTreeMap<String, u32>,
+    held: BTreeMap<String, Turn>,
     /// Instances with a turn that was given back with a delay.
     pub(crate) delayed: BTreeSet<String>,
     /// Resets and forks that were answered.
@@ -57,16 +57,22 @@ impl Accepted {
     /// Records that a turn was given back for a hold.
     pub(crate) fn held(&mut self, token: &str) {
         if let Some(turn) = self.turns.get(token) {
-            self.held.insert(turn.instance.clone(), turn.attempts);
+            self.held.insert(turn.instance.clone(), turn.clone());
         }
     }
 
-    /// I15: the first turn after a hold is the turn that was given back, which is not counted. Messages that arrived meanwhile were
-    /// never delivered.
-    pub(crate) fn delivered_after_hold(&mut self, instance: &str, attempts: u32) -> Result<(), String> {
+    /// I15: the first turn after a hold is the turn that was given back, which is not counted. A turn with other messages is not
+    /// judged: they may have been delivered before the hold, and were delayed meanwhile.
+    pub(crate) fn delivered_after_hold(
+        &mut self,
+        instance: &str,
+        attempts: u32,
+        messages: &[WorkItem],
+    ) -> Result<(), String> {
         match self.held.remove(instance) {
-            Some(before) if attempts > before => Err(format!(
-                "I15: a turn of '{instance}' was given back for a hold at delivery {before}, and the next delivery is {attempts}"
+            Some(before) if attempts > before.attempts && messages == before.messages => Err(format!(
+                "I15: a turn of '{instance}' was given back for a hold at delivery {}, and the next delivery is {attempts}",
+                before.attempts
             )),
             _ => Ok(()),
         }

@@ -119,8 +119,9 @@ impl Provider for FaultyStore {
             let disturbances_before = self.disturbances();
             let fetched = self.inner().fetch_turn(request).await?;
             if let Some(turn) = &fetched {
+                let (item, attempts) = (&turn.item, turn.attempt_count);
                 let after_hold =
-                    self.shared.accepted().delivered_after_hold(&turn.item.instance, turn.attempt_count);
+                    self.shared.accepted().delivered_after_hold(&item.instance, attempts, &item.messages);
                 // A fetch that fails after its commit counts a delivery that is not recorded here.
                 if !self.shared.backend.statements.may_hide_commits() {
                     self.shared.require(after_hold);
