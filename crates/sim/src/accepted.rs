@@ -23,6 +23,8 @@ pub(crate) struct Accepted {
     pub(crate) turns: BTreeMap<String, Turn>,
     /// Instances whose turn was given back for a hold, with the number of deliveries of that turn.
     held: BTreeMap<String, Turn>,
+    /// The messages of each instance that a fetch has returned.
+    delivered: BTreeMap<String, Vec<WorkItem>>,
     /// Instances with a turn that was given back with a delay.
     pub(crate) delayed: BTreeSet<String>,
     /// Resets and forks that were answered.
@@ -61,20 +63,28 @@ impl Accepted {
         }
     }
 
-    /// I15: the first turn after a hold is the turn that was given back, which is not counted. A turn with other messages is not
-    /// judged: they may have been delivered before the hold, and were delayed meanwhile.
+    /// I15: the first turn after a hold is the turn that was given back, which is not counted. Messages that arrived meanwhile were
+    /// never delivered. A turn that also has messages of an earlier delivery is not judged: these were delayed during the hold, and
+    /// have counts of their own.
     pub(crate) fn delivered_after_hold(
         &mut self,
         instance: &str,
         attempts: u32,
         messages: &[WorkItem],
     ) -> Result<(), String> {
-        match self.held.remove(instance) {
-            Some(before) if attempts > before.attempts && messages == before.messages => Err(format!(
+        let held = self.held.remove(instance);
+        let delivered = self.delivered.entry(instance.to_string()).or_default();
+        let is_judged = |held: &Turn| {
+            messages.iter().all(|message| held.messages.contains(message) || !delivered.contains(message))
+        };
+        let counted = held.filter(|held| attempts > held.attempts && is_judged(held));
+        delivered.extend(messages.iter().cloned());
+        match counted {
+            Some(held) => Err(format!(
                 "I15: a turn of '{instance}' was given back for a hold at delivery {}, and the next delivery is {attempts}",
-                before.attempts
+                held.attempts
             )),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
