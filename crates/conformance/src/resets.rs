@@ -282,6 +282,36 @@ pub async fn messages_of_a_reset_are_delivered_first(factory: &dyn ProviderFacto
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [one, two, waiting, wake(ID)]);
 }
 
+/// The messages of a second reset are delivered before messages of the first one that wait, although both plans have the same time.
+pub async fn messages_of_a_second_reset_are_delivered_first(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let since = factory.now_ms();
+    let events = create(provider).await;
+    let [one, two] = ["1", "2"].map(|data| queue_message(ID, "q", data));
+    let plan = ResetPlan { first_messages: vec![two.clone()], first_available_ms: since, ..reset(&events) };
+    if !is_done(provider, &plan).await {
+        return;
+    }
+    let end = Event::at(110, 5, ID, 2, None, continued_kind("{}"));
+    let again = ResetPlan {
+        execution_id: 2,
+        last_event_id: 4,
+        end: Some(end),
+        begin: TurnCommit {
+            execution_id: 3,
+            history_delta: copied(&events, ID, 3),
+            worker_items: Vec::new(),
+            orchestrator_items: Vec::new(),
+            metadata: named(),
+            cancelled_activities: Vec::new(),
+        },
+        first_messages: vec![one.clone()],
+        ..plan
+    };
+    assert_eq!(apply(provider, &again).await, ResetOutcome::Done);
+    assert_eq!(must_fetch(provider, LONG).await.0.messages, [one, two, wake(ID)]);
+}
+
 /// A held instance stays held, and its messages wait with the others.
 pub async fn a_reset_instance_stays_held(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;

@@ -3,7 +3,7 @@
 
 use crate::client::json;
 use crate::commit::Applied;
-use crate::document::{Address, Gate, Instance, Pair, Versioned};
+use crate::document::{Address, Gate, Instance, Item, Pair, Versioned};
 use crate::error::contended;
 use crate::history::documents;
 use crate::ids::MessageKey;
@@ -149,9 +149,12 @@ impl Store {
                 prepared.turn.creates.push(document(&part.id, body, &part));
             }
         }
+        let available_at = match rows.first_messages.is_empty() {
+            true => now,
+            false => self.first_available(address, rows.first_available_ms.min(now)).await?,
+        };
         for row in &rows.first_messages {
             let (key, sequence) = (MessageKey::Arrival(self.uid()), self.time.sequence());
-            let available_at = rows.first_available_ms.min(now);
             let mut item = message::document(address, &key, row, available_at, sequence, write);
             item.rev = Some(rev);
             let body = Body::Item(Box::new(item.clone()));
@@ -174,6 +177,14 @@ impl Store {
         prepared.turn.instance_bytes =
             serde_json::to_string(&prepared.instance).map_or(0, |text| text.len()) + 200;
         Ok(Some(prepared))
+    }
+
+    /// The time of messages that are delivered before all messages that wait for the instance. Plans of one chain of resets have the
+    /// same time, so that messages of an earlier reset can wait with the time of a plan.
+    async fn first_available(&self, address: &Address, planned: u64) -> Result<u64, ProviderError> {
+        let waiting: Vec<Item> = self.client.query(RESET, &address.partition, sql::ARRIVALS, &[]).await?;
+        let before_waiting = waiting.iter().map(|item| item.visible_at.saturating_sub(1)).min();
+        Ok(before_waiting.map_or(planned, |before| before.min(planned)))
     }
 }
 

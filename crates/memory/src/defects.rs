@@ -350,6 +350,8 @@ defects! {
     ResetKeepsCustomStatus = "",
     /// The messages of a reset are delivered after messages that wait.
     ResetMessagesComeLast = "",
+    /// The messages of a second reset are delivered after waiting messages of the first one.
+    SecondResetMessagesComeLast = "",
     /// A reset is not in the audit.
     ResetNotAudited = "",
     /// A reset releases a held instance.

@@ -46,14 +46,14 @@ impl State {
         rules.end_source(self, plan, now)?;
         rules.replace_keys(self, plan);
         let version = self.instances.get(target).map_or(0, |row| row.custom_status_version);
+        let first_available = rules.first_available(self, plan, now);
         let begin = rules.begin_after_reset(begin);
         self.apply_turn(target, begin, now)?;
         if let Some(row) = self.instances.get_mut(target) {
             rules.set_custom_status(row, plan, version + 1);
         }
         for message in &plan.first_messages {
-            let available_at = rules.first_available(plan, now);
-            self.push_message(message, available_at)?;
+            self.push_message(message, first_available)?;
         }
         rules.audit_reset(self, plan, now);
         rules.keep_hold(self, target, held);
@@ -74,6 +74,12 @@ impl State {
             row.completed_at = Some(now);
         }
         self.append_checked(&plan.source, plan.execution_id, std::slice::from_ref(end), now)
+    }
+
+    /// The time of the message that has waited longest for the instance.
+    pub(crate) fn earliest_message(&self, instance: &str) -> Option<u64> {
+        let waiting = self.messages.of_instance(instance, |_| true);
+        waiting.into_iter().filter_map(|ordinal| self.messages.get(ordinal)).map(|row| row.available_at).min()
     }
 
     /// Replaces all keys of the target.

@@ -22,7 +22,8 @@ pub struct ResetPlan {
     pub begin: TurnCommit,
     /// Messages that the target gets before all messages that wait for it, in this order.
     pub first_messages: Vec<WorkItem>,
-    /// The time from which on `first_messages` count as available. It is before the arrival of every message that waits.
+    /// The latest time from which on `first_messages` count as available: that of the first event of the execution. A store takes an
+    /// earlier time if a message of the target has waited for longer. Messages of an earlier reset can have this time.
     pub first_available_ms: u64,
     /// All keys with which the new execution begins. They replace the keys of the target; the changes in the copied events follow.
     pub keys: BTreeMap<String, ResetKey>,

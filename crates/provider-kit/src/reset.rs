@@ -22,7 +22,8 @@ pub struct ResetRows {
     pub begin: CommitPlan,
     /// Messages that are delivered before all others.
     pub first_messages: Vec<MessageRow>,
-    /// The time from which on `first_messages` are available, unless the store's time is earlier.
+    /// The time from which on `first_messages` are available, unless the store's time is earlier or a message of the target has
+    /// waited for longer.
     pub first_available_ms: u64,
     /// The keys with which the new execution begins, each as the change that sets it.
     pub keys: Vec<KvChange>,

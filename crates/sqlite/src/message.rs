@@ -157,10 +157,19 @@ pub(crate) fn store(tx: &mut Transaction<'_>, row: &MessageRow, delay: Option<Du
     Ok(())
 }
 
-/// Stores a message that is delivered before the messages that became available later.
+/// The time of messages that are delivered before all messages that wait for the instance. Plans of one chain of resets have the same
+/// time, so that messages of an earlier reset can wait with the time of a plan.
+pub(crate) fn first_available(tx: &Transaction<'_>, instance: &str, planned: u64) -> Result<u64> {
+    let earliest: Option<i64> = tx.db.one(sql::EARLIEST_MESSAGE, [instance], |row| row.get(0))?.flatten();
+    let before_waiting = earliest.map(|earliest| u64::try_from(earliest).unwrap_or(0).saturating_sub(1));
+    let available_at = planned.min(tx.now);
+    Ok(before_waiting.map_or(available_at, |before| before.min(available_at)))
+}
+
+/// Stores a message with the time of [`first_available`].
 pub(crate) fn store_first(tx: &mut Transaction<'_>, row: &MessageRow, available_at: u64) -> Result<()> {
-    tx.wakeups.on_message(available_at.min(tx.now), tx.now);
-    insert(tx, row, available_at.min(tx.now))
+    tx.wakeups.on_message(available_at, tx.now);
+    insert(tx, row, available_at)
 }
 
 fn insert(tx: &Transaction<'_>, row: &MessageRow, visible_at: u64) -> Result<()> {

@@ -63,8 +63,11 @@ fn apply(tx: &mut Transaction<'_>, rows: &ResetRows) -> Result<()> {
         kv::apply(tx, target, &rows.keys)?;
         kv::merge(tx.db, target)?;
     }
-    for row in &rows.first_messages {
-        message::store_first(tx, row, rows.first_available_ms)?;
+    if !rows.first_messages.is_empty() {
+        let available_at = message::first_available(tx, target, rows.first_available_ms)?;
+        for row in &rows.first_messages {
+            message::store_first(tx, row, available_at)?;
+        }
     }
     let current_execution = if rows.is_fork() { 0 } else { rows.execution_id };
     store_plan(tx, facts(target, current_execution), &rows.begin)?;

@@ -66,6 +66,7 @@ statements! {
     DELETE_TEXT = "delete_text",
     DUMP_ACTIVITIES = "dump_activities",
     DUMP_MESSAGES = "dump_messages",
+    EARLIEST_MESSAGE = "earliest_message",
     END_ACTIVITIES_OF = "end_activities_of",
     END_LEASE = "end_lease",
     END_SESSIONS_OF = "end_sessions_of",

@@ -62,7 +62,7 @@ impl Branch {
                 cancelled_activities: self.turn.cancelled(),
             },
             first_messages: at.items(&self.first),
-            first_available_ms: 1,
+            first_available_ms: 7,
             keys: keys.collect::<BTreeMap<_, _>>(),
             custom_status: self.custom_status.map(str::to_string),
             audit: AuditEntry {

@@ -56,10 +56,11 @@ impl ResetRules for Rules {
         }
     }
 
-    fn first_available(&self, plan: &ResetPlan, now: u64) -> u64 {
+    fn first_available(&self, state: &State, plan: &ResetPlan, now: u64) -> u64 {
         match self.defect {
             Some(Defect::ResetMessagesComeLast) => now,
-            _ => Contract.first_available(plan, now),
+            Some(Defect::SecondResetMessagesComeLast) => plan.first_available_ms.min(now),
+            _ => Contract.first_available(state, plan, now),
         }
     }
 

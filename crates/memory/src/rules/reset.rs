@@ -43,9 +43,12 @@ pub(crate) trait ResetRules: HoldRules + StartRules {
         row.custom_status_version = version;
     }
 
-    /// The first messages of a plan are delivered before all messages that wait.
-    fn first_available(&self, plan: &ResetPlan, now: u64) -> u64 {
-        plan.first_available_ms.min(now)
+    /// The first messages of a plan are delivered before all messages that wait. Plans of one chain of resets have the same time, so
+    /// that messages of an earlier reset can wait with the time of this plan.
+    fn first_available(&self, state: &State, plan: &ResetPlan, now: u64) -> u64 {
+        let available_at = plan.first_available_ms.min(now);
+        let before_waiting = state.earliest_message(&plan.target).map(|earliest| earliest.saturating_sub(1));
+        before_waiting.map_or(available_at, |before| before.min(available_at))
     }
 
     /// A reset is recorded in the audit.

@@ -29,6 +29,7 @@ DECLARE
     v_newest bigint;
     v_last   bigint;
     v_aside  boolean;
+    v_first  bigint;
 BEGIN
     IF v_fork THEN
         PERFORM pg_advisory_xact_lock(hashtextextended(p_target, {seed} + 1));
@@ -105,8 +106,15 @@ BEGIN
     DELETE FROM {schema}.worker_queue AS q
     USING unnest(c_instance, c_execution, c_activity) AS c (instance_id, execution_id, activity_id)
     WHERE q.instance_id = ANY (ARRAY[c.instance_id]) AND q.execution_id = c.execution_id AND q.activity_id = c.activity_id;
+    -- The first messages go before all messages that wait. Plans of one chain of resets have the same time, so that messages of an
+    -- earlier reset can wait with the time of this plan.
+    IF cardinality(f_item) > 0 THEN
+        SELECT greatest(min(q.available_at) - 1, 0) INTO v_first
+        FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = p_target;
+        v_first := least(v_first, p_first_at, v_now);
+    END IF;
     INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
-    SELECT p_target, f.item, least(p_first_at, v_now), least(p_first_at, v_now), false
+    SELECT p_target, f.item, v_first, v_first, false
     FROM unnest(f_item) WITH ORDINALITY AS f (item, n) ORDER BY f.n;
     INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
     SELECT m.instance_id, m.item, greatest(m.not_before, v_now), greatest(m.not_before, v_now), m.begins
