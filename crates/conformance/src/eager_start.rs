@@ -1,10 +1,10 @@
-//! Eager starts: a start is committed together with the first turn of its instance. A store may always queue the start instead; it
-//! must not commit the turn of an instance that it knows.
+//! Eager starts: a start is committed together with the first turn of its instance. A store may always refuse, and writes nothing
+//! then; it must not commit the turn of an instance that it knows.
 
 use crate::ProviderFactory;
 use crate::snapshot::snapshot;
 use crate::support::*;
-use outlast_provider::{Completion, Interest, Provider, ProviderError, TurnAhead, TurnCommit, TurnRequest};
+use outlast_provider::{EagerStart, Interest, Provider, ProviderError, TurnAhead, TurnCommit, TurnRequest};
 
 const ID: &str = "eager";
 
@@ -34,27 +34,28 @@ fn first_turn_at(ran_at_ms: u64) -> TurnAhead {
     TurnAhead { after_event_id: 0, ran_at_ms, commit }
 }
 
-async fn start_at(provider: &dyn Provider, ran_at_ms: u64) -> Result<Completion, ProviderError> {
+async fn start_at(provider: &dyn Provider, ran_at_ms: u64) -> Result<EagerStart, ProviderError> {
     provider.start_with_turn(start_item(ID), first_turn_at(ran_at_ms)).await
 }
 
-/// Checks that nothing of the turn was stored, and that these messages and then the start are delivered.
-async fn assert_queued(provider: &dyn Provider, before: &[outlast_provider::WorkItem]) {
+/// Checks that nothing was stored: the caller enqueues the start, which is delivered after these messages.
+async fn assert_unchanged(provider: &dyn Provider, before: &[outlast_provider::WorkItem]) {
     assert_eq!(provider.read(ID).await.unwrap(), [], "nothing of the turn is stored");
     assert!(fetch_activity(provider, LONG).await.is_none(), "no activity is scheduled");
+    enqueue(provider, start_item(ID)).await;
     let (item, _, attempt) = must_fetch(provider, LONG).await;
     let expected = [before, &[start_item(ID)]].concat();
     assert_eq!((item.instance.as_str(), item.messages, attempt), (ID, expected, 1));
     assert!(fetch(provider, LONG).await.is_none(), "nothing was sent to others");
 }
 
-/// Start and turn are stored together; or only the start is queued.
-pub async fn a_start_is_stored_with_its_first_turn_or_queued(factory: &dyn ProviderFactory) {
+/// Start and turn are stored together, or nothing is stored.
+pub async fn a_start_is_stored_with_its_first_turn_or_not_at_all(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let now_ms = time_of(provider).await;
     match start_at(provider, now_ms).await.expect("a new instance starts") {
-        Completion::Queued => assert_queued(provider, &[]).await,
-        Completion::WithTurn { .. } => {
+        EagerStart::Unchanged => assert_unchanged(provider, &[]).await,
+        EagerStart::WithTurn { .. } => {
             assert_eq!(event_ids(&provider.read(ID).await.unwrap()), [1, 2, 3]);
             let status = (Some("begun".to_string()), 1);
             assert_eq!(provider.get_custom_status(ID, 0).await.unwrap(), Some(status));
@@ -74,7 +75,7 @@ pub async fn an_instance_continues_after_an_eager_start(factory: &dyn ProviderFa
     let mut turn = first_turn_at(now_ms);
     turn.commit.orchestrator_items.clear();
     let completion = provider.start_with_turn(start_item(ID), turn).await.expect("a new instance starts");
-    if let Completion::WithTurn { at_ms } = completion {
+    if let EagerStart::WithTurn { at_ms } = completion {
         let (_, token, _) = must_fetch_activity(provider, LONG).await;
         provider.ack_work_item(&token, Some(completed(ID, 2))).await.unwrap();
         let request =
@@ -106,7 +107,7 @@ pub async fn an_eager_start_can_end_the_instance(factory: &dyn ProviderFactory) 
     turn.commit.metadata = ended("Completed", "done", None);
     let watch = provider.watch_instance(ID, Interest::Ended);
     let completion = provider.start_with_turn(start_item(ID), turn).await.expect("a new instance starts");
-    if let Completion::WithTurn { .. } = completion {
+    if let EagerStart::WithTurn { .. } = completion {
         if let Some(watch) = watch {
             tokio::time::timeout(LONG, watch).await.expect("the watch resolves");
         }
@@ -116,17 +117,17 @@ pub async fn an_eager_start_can_end_the_instance(factory: &dyn ProviderFactory) 
     }
 }
 
-/// The start of an instance that exists succeeds, and its turn is thrown away.
+/// The start of an instance that exists is refused with its turn.
 pub async fn the_turn_of_an_instance_that_exists_is_not_stored(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let now_ms = time_of(provider).await;
     create_completed(provider, ID, "before").await;
     let (history, outcome) = (provider.read(ID).await.unwrap(), provider.read_outcome(ID).await.unwrap());
-    assert_eq!(start_at(provider, now_ms).await, Ok(Completion::Queued));
+    assert_eq!(start_at(provider, now_ms).await, Ok(EagerStart::Unchanged));
     assert_eq!(provider.read(ID).await.unwrap(), history);
     assert_eq!(provider.read_outcome(ID).await.unwrap(), outcome);
     assert!(fetch_activity(provider, LONG).await.is_none());
-    assert_eq!(must_fetch(provider, LONG).await.0.messages, [start_item(ID)]);
+    assert!(fetch(provider, LONG).await.is_none(), "the start is not stored");
 }
 
 /// A first turn overtakes no message: one that was sent before the start, a start, or a delayed message.
@@ -137,19 +138,19 @@ pub async fn a_first_turn_overtakes_no_message(factory: &dyn ProviderFactory) {
         let provider = &*factory.create_provider().await;
         let now_ms = time_of(provider).await;
         provider.enqueue_for_orchestrator(message.clone(), delay).await.unwrap();
-        assert_eq!(start_at(provider, now_ms).await, Ok(Completion::Queued), "{message:?}");
+        assert_eq!(start_at(provider, now_ms).await, Ok(EagerStart::Unchanged), "{message:?}");
         let visible = if delay.is_some() { vec![] } else { vec![message] };
-        assert_queued(provider, &visible).await;
+        assert_unchanged(provider, &visible).await;
     }
 }
 
 /// Of two eager starts of one instance, one turn at most is stored.
-pub async fn a_second_eager_start_is_queued(factory: &dyn ProviderFactory) {
+pub async fn a_second_eager_start_is_refused(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let now_ms = time_of(provider).await;
     start_at(provider, now_ms).await.expect("a new instance starts");
     let history = provider.read(ID).await.unwrap();
-    assert_eq!(start_at(provider, now_ms).await, Ok(Completion::Queued));
+    assert_eq!(start_at(provider, now_ms).await, Ok(EagerStart::Unchanged));
     assert_eq!(provider.read(ID).await.unwrap(), history);
 }
 
@@ -159,8 +160,8 @@ pub async fn a_first_turn_of_another_time_is_not_stored(factory: &dyn ProviderFa
         let provider = &*factory.create_provider().await;
         let now_ms = time_of(provider).await;
         let answer = start_at(provider, now_ms.saturating_add_signed(off_ms)).await;
-        assert_eq!(answer, Ok(Completion::Queued), "{off_ms} ms");
-        assert_queued(provider, &[]).await;
+        assert_eq!(answer, Ok(EagerStart::Unchanged), "{off_ms} ms");
+        assert_unchanged(provider, &[]).await;
     }
 }
 
@@ -169,8 +170,8 @@ pub async fn a_turn_after_an_event_is_no_first_turn(factory: &dyn ProviderFactor
     let provider = &*factory.create_provider().await;
     let now_ms = time_of(provider).await;
     let turn = TurnAhead { after_event_id: 1, ..first_turn_at(now_ms) };
-    assert_eq!(provider.start_with_turn(start_item(ID), turn).await, Ok(Completion::Queued));
-    assert_queued(provider, &[]).await;
+    assert_eq!(provider.start_with_turn(start_item(ID), turn).await, Ok(EagerStart::Unchanged));
+    assert_unchanged(provider, &[]).await;
 }
 
 /// An eager start with an invalid start changes nothing.

@@ -5,7 +5,7 @@ use crate::commit::{ACK, Commit, check_messages};
 use crate::rules::{CommitRules, HoldRules, StartRules};
 use crate::state::{State, refuse};
 use outlast_provider::model::WorkItem;
-use outlast_provider::{Completion, FusedCompletion, LeasedOutcome, ProviderError, TurnAhead};
+use outlast_provider::{Completion, EagerStart, FusedCompletion, LeasedOutcome, ProviderError, TurnAhead};
 
 const START: &str = "start_with_turn";
 
@@ -82,14 +82,14 @@ impl State {
             && rules.ahead_overtakes_no_message(&self.messages, instance, now)
     }
 
-    /// Starts an instance and commits its first turn in one step if the store knows nothing of the instance. Otherwise the start
-    /// is queued as a message.
+    /// Starts an instance and commits its first turn in one step if the store knows nothing of the instance. Otherwise nothing
+    /// changes.
     pub(crate) fn start_with_turn(
         &mut self,
         start: &WorkItem,
         ahead: TurnAhead,
         now: u64,
-    ) -> Result<Completion, ProviderError> {
+    ) -> Result<EagerStart, ProviderError> {
         let rules = self.rules;
         let instance = start.target_instance().to_string();
         let follows = ahead.after_event_id == 0 && rules.ahead_is_timely(ahead.is_of_now(now));
@@ -97,13 +97,12 @@ impl State {
         check_messages(START, std::slice::from_ref(start))?;
         turn.check(&instance, rules)?;
         if !follows || !rules.is_unknown(self, &instance) {
-            rules.enqueue(self, start, None, now)?;
             rules.refuse_first_turn(self, &instance, turn, now)?;
-            return Ok(Completion::Queued);
+            return Ok(EagerStart::Unchanged);
         }
         rules.check_new_events(self, ACK, &instance, turn.execution_id, &turn.delta)?;
         self.apply_turn(&instance, turn, now)?;
-        Ok(Completion::WithTurn { at_ms: now })
+        Ok(EagerStart::WithTurn { at_ms: now })
     }
 }
 

@@ -70,7 +70,7 @@ defects! {
     FusedQueuesToo = "",
     /// The first turn of an instance is committed with its start although messages wait for the instance.
     StartTurnIgnoresMessages = "",
-    /// The first turn of an instance is kept although its start is queued.
+    /// The first turn of an instance is kept although the store refuses to start the instance.
     RefusedStartKeepsTurn = "",
     /// A run-ahead turn is committed although it ran by another clock.
     AheadIgnoresTime = "",

@@ -9,11 +9,11 @@ use crate::watch::Watches;
 use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus, SystemStats, WorkItem};
 use outlast_provider::{
-    Clock, Completion, DispatcherCapabilityFilter, EnqueueOnce, Entropy, ExecutionMetadata, FetchedTurn,
-    FetchedWork, FusedCompletion, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest, LeasedOutcome,
-    LoadedTurn, MessageBound, OrchestrationItem, OsEntropy, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, SystemClock, TagFilter,
-    TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
+    Clock, Completion, DispatcherCapabilityFilter, EagerStart, EnqueueOnce, Entropy, ExecutionMetadata,
+    FetchedTurn, FetchedWork, FusedCompletion, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
+    LeasedOutcome, LoadedTurn, MessageBound, OrchestrationItem, OsEntropy, Provider, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, SystemClock,
+    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -411,13 +411,13 @@ impl Provider for MemoryProvider {
         self.change(|state, now| state.start(&request, now))
     }
 
-    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<Completion, ProviderError> {
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<EagerStart, ProviderError> {
         let ended = turn.commit.metadata.execution_status().is_some_and(ExecutionStatus::ends_instance);
-        let completed = self.change(|state, now| state.start_with_turn(&start, turn, now))?;
-        if matches!(completed, Completion::WithTurn { .. }) {
+        let started = self.change(|state, now| state.start_with_turn(&start, turn, now))?;
+        if let EagerStart::WithTurn { .. } = started {
             self.watches.committed(start.target_instance(), ended);
         }
-        Ok(completed)
+        Ok(started)
     }
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {

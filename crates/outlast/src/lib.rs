@@ -161,17 +161,17 @@ pub mod providers {
     pub use outlast_provider::{
         AuditEntry, AuditRecord, BoundedTurn, ClassifiedError, Clock, Completion, DeadLetter,
         DeadLetterOutcome, DeadLetterQueue, DeadLetterRecord, DeleteInstanceResult,
-        DispatcherCapabilityFilter, EnqueueOnce, Entropy, ErrorClass, ExecutionInfo, ExecutionMetadata,
-        FetchedTurn, FetchedWork, FusedCompletion, HeldCounts, HeldInstance, HistoryBound, Hold, HoldKind,
-        HoldOutcome, InstanceFilter, InstanceInfo, InstanceOutcome, InstancePage, InstanceQuery,
-        InstanceTree, InstanceWatch, Interest, KvEntry, LeasedOutcome, LoadedTurn, MAX_WORKER_TAGS,
-        ManagementProvider, MessageBound, NodeLease, NodeLoad, NodeOrchestration, NodeRecord, NodeReport,
-        NodeTags, OldestDue, OrchestrationItem, OsEntropy, OversizedTurn, PausedOrchestration, PendingWork,
-        Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths,
-        QueuedItem, ReleaseOutcome, ScheduledActivityIdentifier, SemverRange, SessionFetchConfig,
-        StartOutcome, StartPolicy, StartRequest, StoreGauges, SystemClock, SystemMetrics, TagFilter,
-        TurnAhead, TurnCommit, TurnRequest, WorkItem, WorkNotes, WorkRequest, current_build_version,
-        forward_provider, saturating_ms,
+        DispatcherCapabilityFilter, EagerStart, EnqueueOnce, Entropy, ErrorClass, ExecutionInfo,
+        ExecutionMetadata, FetchedTurn, FetchedWork, FusedCompletion, HeldCounts, HeldInstance, HistoryBound,
+        Hold, HoldKind, HoldOutcome, InstanceFilter, InstanceInfo, InstanceOutcome, InstancePage,
+        InstanceQuery, InstanceTree, InstanceWatch, Interest, KvEntry, LeasedOutcome, LoadedTurn,
+        MAX_WORKER_TAGS, ManagementProvider, MessageBound, NodeLease, NodeLoad, NodeOrchestration,
+        NodeRecord, NodeReport, NodeTags, OldestDue, OrchestrationItem, OsEntropy, OversizedTurn,
+        PausedOrchestration, PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
+        QueueBacklog, QueueDepths, QueuedItem, ReleaseOutcome, ScheduledActivityIdentifier, SemverRange,
+        SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, StoreGauges, SystemClock, SystemMetrics,
+        TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkItem, WorkNotes, WorkRequest,
+        current_build_version, forward_provider, saturating_ms,
     };
     pub use outlast_provider::{error, management};
 

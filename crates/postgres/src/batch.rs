@@ -75,7 +75,7 @@ impl Batch {
     /// Whether the batch has arrivals: requests that no lease fences.
     pub(crate) fn arrives(&self) -> bool {
         !(self.messages.is_empty() && self.activities.is_empty() && self.starts.is_empty())
-            || self.commits.iter().any(|commit| commit.fence == Fence::Unknown)
+            || self.commits.iter().any(|commit| matches!(commit.fence, Fence::Unknown { .. }))
     }
 
     /// Marks the requests as sent before with an unknown result.
@@ -117,7 +117,7 @@ impl Batch {
         let ends = |commit: &Commit| match &commit.fence {
             Fence::Lease(lease) => is_turn(lease),
             Fence::Fused { .. } => false,
-            Fence::Unknown => true,
+            Fence::Unknown { .. } => true,
         };
         self.commits.iter().any(ends) || self.abandons.iter().any(|abandon| is_turn(&abandon.lease))
     }
@@ -147,8 +147,8 @@ impl Batch {
 pub(crate) fn instance_of(commit: &Commit) -> &str {
     match (&commit.fence, &commit.completion) {
         (Fence::Lease(Lease::Turn { at_fetch, .. }), _) => &at_fetch.instance,
-        (Fence::Fused { instance, .. }, _) => instance,
-        (Fence::Lease(Lease::Activity { .. }) | Fence::Unknown, Some(row)) => &row.instance_id,
-        (Fence::Lease(Lease::Activity { .. }) | Fence::Unknown, None) => "",
+        (Fence::Fused { instance, .. } | Fence::Unknown { instance }, _) => instance,
+        (Fence::Lease(Lease::Activity { .. }), Some(row)) => &row.instance_id,
+        (Fence::Lease(Lease::Activity { .. }), None) => "",
     }
 }

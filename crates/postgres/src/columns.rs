@@ -72,7 +72,7 @@ impl CommitColumns {
     fn add_fused(&mut self, commits: &[Commit]) {
         let of_member = |(member, commit): (i32, &Commit)| match &commit.fence {
             Fence::Fused { leases, .. } => leases.iter().map(|lease| (*lease, member)).collect(),
-            Fence::Lease(_) | Fence::Unknown => Vec::new(),
+            Fence::Lease(_) | Fence::Unknown { .. } => Vec::new(),
         };
         let mut fused: Vec<(ActivityLease, i32)> = (1..).zip(commits).flat_map(of_member).collect();
         fused.sort_unstable_by_key(|(lease, _)| lease.id);
@@ -96,7 +96,7 @@ impl CommitColumns {
             }
             Fence::Lease(Lease::Activity { id, .. }) => (*id, 0, of_turn_ahead),
             Fence::Fused { leases, .. } => (0, count(leases.len()), of_turn_ahead),
-            Fence::Unknown => (0, 0, 0),
+            Fence::Unknown { .. } => (0, 0, 0),
         };
         self.activity_row.push(activity_row);
         self.inputs.push(inputs);
@@ -105,7 +105,7 @@ impl CommitColumns {
             (Fence::Lease(Lease::Activity { .. }), None) => KIND_ACTIVITY,
             (Fence::Lease(Lease::Activity { .. }), Some(_)) => KIND_AHEAD,
             (Fence::Fused { .. }, _) => KIND_FUSED,
-            (Fence::Unknown, _) => KIND_START,
+            (Fence::Unknown { .. }, _) => KIND_START,
         });
         self.completion.push(commit.completion.as_ref().map(|row| row.work_item.clone()));
         let (after, ran_at) = commit.ahead.unwrap_or_default();

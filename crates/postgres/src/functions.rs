@@ -73,11 +73,12 @@ codes!(
     KIND_START = 3,
     /// A member of `commit`: several activities with the turn that their outcomes lead to, run ahead.
     KIND_FUSED = 4,
-    /// Answer of `commit`: a lease is not the caller's, or the turn of fused outcomes does not follow; nothing is stored.
+    /// Answer of `commit`: a lease is not the caller's, the turn of fused outcomes does not follow, or the server knows the instance
+    /// of a start; nothing is stored.
     COMMIT_REFUSED = 0,
     /// Answer of `commit`: the member is stored.
     COMMIT_DONE = 1,
-    /// Answer of `commit`: the outcome of an activity, or the start, is stored and waits for a turn. The turn ahead is not stored.
+    /// Answer of `commit`: the outcome of an activity is stored and waits for a turn. The turn ahead is not stored.
     COMMIT_QUEUED = 2,
     /// Action of `settle_turn`: the message becomes a dead letter.
     FATE_DEAD_LETTER = 0,

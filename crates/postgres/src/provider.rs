@@ -18,11 +18,11 @@ use crate::{
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, EnqueueOnce, ExecutionMetadata, FetchedTurn,
-    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
-    LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ScheduledActivityIdentifier,
-    SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest,
-    WorkRequest, saturating_ms,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, EagerStart, EnqueueOnce, ExecutionMetadata,
+    FetchedTurn, FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome,
+    InstanceWatch, Interest, LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
+    TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::migrations::SchemaState;
 use outlast_provider_kit::plan::{activity_row, checked_id, checked_key, history_rows, message_row};
@@ -497,10 +497,10 @@ impl Provider for PostgresProvider {
         self.shared.ask(Request::Start(start), outcome).await
     }
 
-    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Answer<Completion> {
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Answer<EagerStart> {
         let (reply, committed) = Reply::channel("start_with_turn");
         let commit = Commit::of_start(reply, &start, turn)?;
-        self.shared.ask(Request::Commit(Box::new(commit)), committed).await.map(Completion::from)
+        self.shared.ask(Request::Commit(Box::new(commit)), committed).await.map(EagerStart::from)
     }
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {

@@ -4,8 +4,8 @@ use crate::PostgresError;
 use crate::reply::Reply;
 use outlast_model::WorkItem;
 use outlast_provider::{
-    Completion, ErrorClass, FusedCompletion, LeasedOutcome, ProviderError, StartOutcome, StartPolicy,
-    TurnAhead, TurnCommit,
+    Completion, EagerStart, ErrorClass, FusedCompletion, LeasedOutcome, ProviderError, StartOutcome,
+    StartPolicy, TurnAhead, TurnCommit,
 };
 use outlast_provider_kit::plan::{check_completion, completion_row, message_row};
 use outlast_provider_kit::token::{self, Secret};
@@ -86,7 +86,7 @@ pub(crate) enum Fence {
     /// The leases of all these activities of one instance are the caller's, and the turn of their outcomes follows.
     Fused { instance: String, leases: Vec<ActivityLease> },
     /// Of a start: the server knows nothing of the instance.
-    Unknown,
+    Unknown { instance: String },
 }
 
 /// The lease of an activity, by the id of its row.
@@ -101,7 +101,7 @@ impl Fence {
     pub(crate) fn lease(&self) -> Option<&Lease> {
         match self {
             Self::Lease(lease) => Some(lease),
-            Self::Fused { .. } | Self::Unknown => None,
+            Self::Fused { .. } | Self::Unknown { .. } => None,
         }
     }
 }
@@ -111,13 +111,22 @@ impl Fence {
 pub(crate) enum Committed {
     /// The turn is stored, at this time of the store.
     WithTurn { at_ms: u64 },
-    /// The outcome or the start waits for a turn.
+    /// The outcome waits for a turn.
     Queued,
-    /// Of fused outcomes: nothing is stored.
+    /// Of fused outcomes and starts: nothing is stored.
     Unchanged,
 }
 
 impl From<Committed> for FusedCompletion {
+    fn from(committed: Committed) -> Self {
+        match committed {
+            Committed::WithTurn { at_ms } => Self::WithTurn { at_ms },
+            Committed::Queued | Committed::Unchanged => Self::Unchanged,
+        }
+    }
+}
+
+impl From<Committed> for EagerStart {
     fn from(committed: Committed) -> Self {
         match committed {
             Committed::WithTurn { at_ms } => Self::WithTurn { at_ms },
@@ -139,7 +148,7 @@ impl From<Committed> for Completion {
 /// an instance with its first turn.
 pub(crate) struct Commit {
     pub(crate) fence: Fence,
-    /// The outcome of an activity, or the start. Fused outcomes are in the turn only.
+    /// The outcome of an activity. Fused outcomes and starts are in the turn only.
     pub(crate) completion: Option<MessageRow>,
     /// The writes of the turn.
     pub(crate) plan: Option<CommitPlan>,
@@ -202,17 +211,17 @@ impl Commit {
 
     /// A start with the first turn of its instance.
     pub(crate) fn of_start(reply: Reply<Committed>, start: &WorkItem, turn: TurnAhead) -> Answer<Self> {
-        let completion = Some(message_row(reply.operation, start)?);
+        let fence = Fence::Unknown { instance: message_row(reply.operation, start)?.instance_id };
         let ahead = Some((turn.after_event_id, turn.ran_at_ms));
         let plan = Some(CommitPlan::of(turn.commit)?);
-        Ok(Self { fence: Fence::Unknown, completion, plan, ahead, reply, attempts: Attempts::default() })
+        Ok(Self { fence, completion: None, plan, ahead, reply, attempts: Attempts::default() })
     }
 
     /// The instance, or the row of the activity.
     pub(crate) fn subject(&self) -> String {
         match (&self.completion, &self.fence) {
             (Some(row), _) => row.instance_id.clone(),
-            (None, Fence::Fused { instance, .. }) => instance.clone(),
+            (None, Fence::Fused { instance, .. } | Fence::Unknown { instance }) => instance.clone(),
             (None, fence) => fence.lease().map(Lease::subject).unwrap_or_default(),
         }
     }
@@ -292,7 +301,7 @@ impl Request {
     /// Whether the request comes from a client, and not from the holder of a lease.
     pub(crate) fn arrives(&self) -> bool {
         match self {
-            Self::Commit(commit) => commit.fence == Fence::Unknown,
+            Self::Commit(commit) => matches!(commit.fence, Fence::Unknown { .. }),
             Self::Message(_) | Self::Activity(_) | Self::Start(_) => true,
             Self::Renew(_) | Self::Abandon(_) | Self::ReadTexts(_) => false,
         }

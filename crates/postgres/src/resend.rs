@@ -133,8 +133,8 @@ async fn reply_if_stored(shared: Arc<Shared>, commit: Commit) {
 /// Replies to a commit that the server refused, and of which nothing is stored.
 pub(crate) fn reply_refused(commit: Commit) {
     match &commit.fence {
-        Fence::Fused { .. } => commit.reply.send(Ok(Committed::Unchanged)),
-        Fence::Lease(_) | Fence::Unknown => {
+        Fence::Fused { .. } | Fence::Unknown { .. } => commit.reply.send(Ok(Committed::Unchanged)),
+        Fence::Lease(_) => {
             let token = commit.token();
             commit.reply.refuse(invalid_token(&token));
         }

@@ -165,7 +165,7 @@ fn sort(batch: &mut Batch) {
     };
     batch.commits.sort_by_cached_key(|commit| match &commit.fence {
         Fence::Lease(lease) => key(lease),
-        Fence::Fused { .. } | Fence::Unknown => (i64::MAX, instance_of(commit).to_string()),
+        Fence::Fused { .. } | Fence::Unknown { .. } => (i64::MAX, instance_of(commit).to_string()),
     });
     batch.renewals.sort_by_cached_key(|renew| key(&renew.lease));
     batch.abandons.sort_by_cached_key(|abandon| key(&abandon.lease));

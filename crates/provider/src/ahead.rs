@@ -42,8 +42,7 @@ impl TurnAhead {
     }
 }
 
-/// The result of [`Provider::complete_with_turn`](crate::Provider::complete_with_turn) and
-/// [`Provider::start_with_turn`](crate::Provider::start_with_turn).
+/// The result of [`Provider::complete_with_turn`](crate::Provider::complete_with_turn).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
     /// The turn is committed, at this time of the store.
@@ -51,9 +50,21 @@ pub enum Completion {
         /// The time of the commit.
         at_ms: u64,
     },
-    /// The outcome or the start waits for a turn, as after [`Provider::ack_work_item`](crate::Provider::ack_work_item) or
-    /// [`Provider::enqueue_for_orchestrator`](crate::Provider::enqueue_for_orchestrator). Nothing of the turn was written.
+    /// The outcome waits for a turn, as after [`Provider::ack_work_item`](crate::Provider::ack_work_item). Nothing of the turn was
+    /// written.
     Queued,
+}
+
+/// The result of [`Provider::start_with_turn`](crate::Provider::start_with_turn).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EagerStart {
+    /// The instance is started and its first turn is committed, at this time of the store.
+    WithTurn {
+        /// The time of the commit.
+        at_ms: u64,
+    },
+    /// The store knows something of the instance, or it does not start instances with their first turn. Nothing was written.
+    Unchanged,
 }
 
 /// The result of [`Provider::complete_all_with_turn`](crate::Provider::complete_all_with_turn).

@@ -33,7 +33,7 @@ mod watch;
 mod work;
 
 pub use admin::ProviderAdmin;
-pub use ahead::{Completion, FusedCompletion, LeasedOutcome, TurnAhead};
+pub use ahead::{Completion, EagerStart, FusedCompletion, LeasedOutcome, TurnAhead};
 pub use bound::{BoundedTurn, HistoryBound, MessageBound, OversizedTurn};
 pub use class::{ClassifiedError, ErrorClass};
 pub use clock::{Clock, SystemClock, saturating_ms};

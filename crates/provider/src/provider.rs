@@ -2,11 +2,11 @@
 
 use crate::forward::forwarded_trait;
 use crate::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, EnqueueOnce, ExecutionMetadata, FetchedTurn,
-    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
-    LeasedOutcome, LoadedTurn, OrchestrationItem, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter, TurnAhead, TurnCommit,
-    TurnRequest, WorkRequest,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, EagerStart, EnqueueOnce, ExecutionMetadata,
+    FetchedTurn, FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome,
+    InstanceWatch, Interest, LeasedOutcome, LoadedTurn, OrchestrationItem, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter,
+    TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_model::{Event, SystemStats, WorkItem};
 use std::any::Any;
@@ -372,15 +372,14 @@ pub trait Provider: Any + Send + Sync {
         Ok(outcome)
     }
 
-    /// Enqueues the start of a root instance as [`Provider::enqueue_for_orchestrator`] does. If the store knows nothing of the
-    /// instance, it commits the first turn of the instance in the same step instead, as if it had delivered the start: the start is
-    /// not enqueued. The store knows nothing of the instance if it has no row, event, message and lease of it, not even an orphan or
-    /// a delayed message; [`TurnAhead::after_event_id`] is 0, and [`TurnAhead::is_of_now`] accepts the turn.
+    /// Starts a root instance and commits its first turn in the same step, as if the store had delivered the start. This happens if
+    /// the store knows nothing of the instance: it has no row, event, message and lease of it, not even an orphan or a delayed
+    /// message. [`TurnAhead::after_event_id`] must be 0, and [`TurnAhead::is_of_now`] must accept the turn. Otherwise nothing is
+    /// written, and the caller enqueues the start.
     ///
-    /// The default always enqueues the start.
-    async fn start_with_turn(&self, start: WorkItem, _turn: TurnAhead) -> Result<Completion, ProviderError> {
-        self.enqueue_for_orchestrator(start, None).await?;
-        Ok(Completion::Queued)
+    /// The default writes nothing.
+    async fn start_with_turn(&self, _start: WorkItem, _turn: TurnAhead) -> Result<EagerStart, ProviderError> {
+        Ok(EagerStart::Unchanged)
     }
 
     /// Watches an instance from this call on: the future resolves after the next commit through this store object that meets

@@ -6,11 +6,11 @@ use crate::observability::{MetricsProvider, Operation, Stopwatch};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, EnqueueOnce, ErrorClass, ExecutionMetadata,
-    FetchedTurn, FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome,
-    LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest,
-    WorkRequest, forward_provider,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, EagerStart, EnqueueOnce, ErrorClass,
+    ExecutionMetadata, FetchedTurn, FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome,
+    InstanceOutcome, LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
+    TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use std::any::Any;
 use std::collections::HashMap;
@@ -488,7 +488,7 @@ impl Provider for InstrumentedProvider {
         self.observed(Operation::StartOrchestration, span, self.inner.start_orchestration(request)).await
     }
 
-    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<Completion, ProviderError> {
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<EagerStart, ProviderError> {
         let span = span!(self, StartOrchestration, Subject::message(&start));
         self.observed(Operation::StartOrchestration, span, self.inner.start_with_turn(start, turn)).await
     }

@@ -11,11 +11,11 @@ use async_trait::async_trait;
 use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, LeasedOutcome, LoadedTurn,
-    OrchestrationItem, PausedOrchestration, Provider, ProviderAdmin, ProviderError, ReleaseOutcome,
-    ResetOutcome, ResetPlan, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest,
-    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, EagerStart, ExecutionMetadata, FetchedTurn,
+    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, LeasedOutcome,
+    LoadedTurn, OrchestrationItem, PausedOrchestration, Provider, ProviderAdmin, ProviderError,
+    ReleaseOutcome, ResetOutcome, ResetPlan, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use outlast_sqlite::SqliteProvider;
 use parked::Parked;
@@ -313,7 +313,7 @@ impl Provider for Mirror {
         self.same("start_orchestration", self.store.start_orchestration(request).await, &expected)
     }
 
-    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Answer<Completion> {
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Answer<EagerStart> {
         let expected = self.model.start_with_turn(start.clone(), turn.clone()).await;
         self.same("start_with_turn", self.store.start_with_turn(start, turn).await, &expected)
     }

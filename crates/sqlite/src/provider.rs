@@ -19,11 +19,11 @@ use crate::{SqliteError, SqliteOptions, activity, commit, history, hold, kv, mes
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, EnqueueOnce, ExecutionMetadata, FetchedTurn,
-    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
-    LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
-    TurnCommit, TurnRequest, WorkRequest,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, EagerStart, EnqueueOnce, ExecutionMetadata,
+    FetchedTurn, FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome,
+    InstanceWatch, Interest, LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
+    TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_provider_kit::fetch::answer_within;
 use outlast_provider_kit::migrations::SchemaState;
@@ -477,18 +477,18 @@ impl Provider for SqliteProvider {
         self.write(info, plan, start::start).await
     }
 
-    async fn start_with_turn(&self, start: WorkItem, mut turn: TurnAhead) -> Answer<Completion> {
+    async fn start_with_turn(&self, start: WorkItem, mut turn: TurnAhead) -> Answer<EagerStart> {
         const START: &str = "start_with_turn";
         let row = message_row(START, &start)?;
         let plan = CommitPlan::of(std::mem::take(&mut turn.commit))?;
-        let info = CallInfo::message(START, &row).bytes(row.work_item.len() + plan.bytes());
+        let info = CallInfo::message(START, &row).bytes(plan.bytes());
         let watches = self.watches();
-        let resolve_watches = move |call: &StartWithTurn, completed: &Completion| {
-            if matches!(completed, Completion::WithTurn { .. }) {
-                watches.committed(&call.start.instance_id, call.plan.ends_instance());
+        let resolve_watches = move |call: &StartWithTurn, started: &EagerStart| {
+            if let EagerStart::WithTurn { .. } = started {
+                watches.committed(&call.instance, call.plan.ends_instance());
             }
         };
-        let call = StartWithTurn { start: row, ahead: turn, plan };
+        let call = StartWithTurn { instance: row.instance_id, ahead: turn, plan };
         self.write_then(info, call, start::start_with_turn, resolve_watches).await
     }
 

@@ -7,7 +7,7 @@ use crate::message::{self, begins_an_execution};
 use crate::transaction::Transaction;
 use crate::{history, sql};
 use outlast_model::defect::{self, Defect};
-use outlast_provider::{Completion, StartOutcome, StartPolicy, TurnAhead};
+use outlast_provider::{EagerStart, StartOutcome, StartPolicy, TurnAhead};
 use outlast_provider_kit::{CommitPlan, MessageRow, TurnAtFetch};
 use std::time::Duration;
 
@@ -43,28 +43,27 @@ pub(crate) fn start(tx: &mut Transaction<'_>, plan: &StartPlan) -> Result<StartO
     Ok(outcome)
 }
 
-/// A start with the first turn of its instance.
+/// The start of an instance with its first turn.
 pub(crate) struct StartWithTurn {
-    pub(crate) start: MessageRow,
+    pub(crate) instance: String,
     pub(crate) ahead: TurnAhead,
     /// The commit of the first turn.
     pub(crate) plan: CommitPlan,
 }
 
-/// Commits the first turn of an instance that the store does not know; otherwise stores the start as a message.
-pub(crate) fn start_with_turn(tx: &mut Transaction<'_>, call: &StartWithTurn) -> Result<Completion> {
-    let StartWithTurn { start, ahead, plan } = call;
-    let instance = start.instance_id.as_str();
+/// Commits the first turn of an instance that the store does not know; otherwise writes nothing.
+pub(crate) fn start_with_turn(tx: &mut Transaction<'_>, call: &StartWithTurn) -> Result<EagerStart> {
+    let StartWithTurn { instance, ahead, plan } = call;
+    let instance = instance.as_str();
     let follows = ahead.after_event_id == 0 && ahead.is_of_now(tx.now);
     let is_known = tx.db.one(sql::IS_KNOWN, [instance], |row| row.get(0))?.unwrap_or(true);
     if !follows || is_known && !defect::is_on(Defect::StartIgnoresMessages) {
-        message::store(tx, start, None)?;
-        return Ok(Completion::Queued);
+        return Ok(EagerStart::Unchanged);
     }
     let at_fetch = TurnAtFetch { current_execution: 0, messages: 0, is_partial: false, instance };
     let facts = TurnFacts { kv_changed: false, external_bytes: 0, covered_until: None, at_fetch };
     store_plan(tx, facts, plan)?;
-    Ok(Completion::WithTurn { at_ms: tx.now })
+    Ok(EagerStart::WithTurn { at_ms: tx.now })
 }
 
 /// Whether a row with this instance id exists, or a start of the instance waits.

@@ -4,7 +4,7 @@ use super::call_log::{CallLog, CallState};
 use async_trait::async_trait;
 use outlast_model::{Event, WorkItem};
 use outlast_provider::{
-    Completion, ExecutionMetadata, FusedCompletion, LeasedOutcome, Provider, ProviderError,
+    Completion, EagerStart, ExecutionMetadata, FusedCompletion, LeasedOutcome, Provider, ProviderError,
     ScheduledActivityIdentifier, StartOutcome, StartRequest, TurnAhead, TurnCommit, forward_provider,
 };
 use std::sync::Arc;
@@ -105,14 +105,14 @@ impl Provider for RecordingStore {
         })
     }
 
-    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<Completion, ProviderError> {
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<EagerStart, ProviderError> {
         let delta = turn.commit.history_delta.clone();
         self.call_log.sending(&start);
         self.call_log.committing(&delta);
         let done = self.inner.start_with_turn(start.clone(), turn).await;
         done.inspect(|started| {
-            self.call_log.sent(&start);
-            if let Completion::WithTurn { .. } = started {
+            if let EagerStart::WithTurn { .. } = started {
+                self.call_log.sent(&start);
                 self.call_log.committed(&delta);
             }
         })

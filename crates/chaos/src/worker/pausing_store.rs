@@ -7,7 +7,7 @@ use crate::job::Sabotage;
 use async_trait::async_trait;
 use outlast::Event;
 use outlast::providers::{
-    Completion, ExecutionMetadata, FusedCompletion, LeasedOutcome, Provider, ProviderError,
+    Completion, EagerStart, ExecutionMetadata, FusedCompletion, LeasedOutcome, Provider, ProviderError,
     ScheduledActivityIdentifier, TurnAhead, TurnCommit, WorkItem, forward_provider,
 };
 use std::sync::Arc;
@@ -231,10 +231,11 @@ impl Provider for PausingStore {
     }
 
     /// Never sabotaged: no process would try again to start the instance.
-    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Answer<Completion> {
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Answer<EagerStart> {
         let first = Commit::of_turn(&turn.commit.history_delta);
         let started = self.inner.start_with_turn(start, turn);
-        self.commit(first.into_iter().collect(), |started, _| has_turn(started), started).await
+        let is_stored = |started: &EagerStart, _: &Commit| matches!(started, EagerStart::WithTurn { .. });
+        self.commit(first.into_iter().collect(), is_stored, started).await
     }
 }
 

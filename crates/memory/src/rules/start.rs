@@ -33,7 +33,7 @@ pub(crate) trait StartRules {
             && state.messages.of_instance(instance, |_| true).is_empty()
     }
 
-    /// Nothing of a first turn is stored if its start is queued.
+    /// Nothing of a first turn is stored if the store knows the instance.
     fn refuse_first_turn(
         &self,
         _state: &mut State,

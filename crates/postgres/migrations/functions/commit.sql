@@ -4,8 +4,8 @@
 -- {KIND_AHEAD}: an activity with the turn that its outcome leads to, run ahead; {KIND_FUSED}: several activities with the turn that their
 -- outcomes lead to, run ahead; or {KIND_START}: the start of an instance with its first turn. p_inputs: the number of messages of a
 -- turn, or of fused outcomes. The answer for a member is {COMMIT_REFUSED}: it wrote nothing; {COMMIT_DONE}; or {COMMIT_QUEUED}: the
--- outcome of the activity, or the start, is stored and waits for a turn, and the turn ahead is not stored. o_more: messages wait for the
--- instance of a turn. Any other failure is an error and undoes the batch.
+-- outcome of the activity is stored and waits for a turn, and the turn ahead is not stored. o_more: messages wait for the instance of
+-- a turn. Any other failure is an error and undoes the batch.
 --
 -- A scheduled activity with a secret is stored as leased to a parked fetch (a hand-off): a row without a member has its id. Its
 -- lease begins when it is stored, since the transaction may have waited for locks.

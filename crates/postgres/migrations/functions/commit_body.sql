@@ -77,7 +77,7 @@ IF {batch}{KIND_AHEAD} = ANY (p_kind) OR {KIND_FUSED} = ANY (p_kind){end}{alone}
     END IF;
 END IF;
 -- Starts: the first turn is stored if the store knows nothing of the instance. The first lock keeps fetches and hand-offs of the
--- instance out, and the second one keeps other starts out. A start that does not get both is queued, so that no start waits for a
+-- instance out, and the second one keeps other starts out. A start that does not get both is refused, so that no start waits for a
 -- lock. The check is a statement of its own: it sees all that was stored before the locks were taken.
 IF {batch}{KIND_START} = ANY (p_kind){end}{alone}v_kind = {KIND_START}{end} THEN
     {batch}SELECT array_agg(u.member) INTO v_members FROM (
@@ -86,8 +86,7 @@ IF {batch}{KIND_START} = ANY (p_kind){end}{alone}v_kind = {KIND_START}{end} THEN
     WHERE pg_try_advisory_xact_lock(hashtextextended(u.instance_id, {seed}))
         AND pg_try_advisory_xact_lock(hashtextextended(u.instance_id, {seed} + 1));{end}
     {alone}v_turn := pg_try_advisory_xact_lock(hashtextextended(v_instance, {seed}))
-        AND pg_try_advisory_xact_lock(hashtextextended(v_instance, {seed} + 1));
-    v_passed := true;{end}
+        AND pg_try_advisory_xact_lock(hashtextextended(v_instance, {seed} + 1));{end}
     v_now := {schema}.now_ms();
     {batch}SELECT array_agg(m.member) INTO v_members {from m} WHERE m.member = ANY (v_members) AND{end}{alone}v_turn := v_turn AND{end}
         {m.after} = 0 AND {m.ran_at} BETWEEN v_now - 60000 AND v_now
@@ -97,8 +96,11 @@ IF {batch}{KIND_START} = ANY (p_kind){end}{alone}v_kind = {KIND_START}{end} THEN
         AND NOT EXISTS (SELECT 1 FROM {schema}.executions AS e WHERE e.instance_id = {m.instance} OFFSET 0)
         AND NOT EXISTS (SELECT 1 FROM {schema}.history AS h
                         WHERE h.instance_id = {m.instance} AND h.execution_id = 1 OFFSET 0);
-    {batch}FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_turn[v_one] := true; END LOOP;
-    FOREACH v_one IN ARRAY array_positions(p_kind, {KIND_START}) LOOP v_passed[v_one] := true; END LOOP;{end}
+    {batch}FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP
+        v_turn[v_one] := true;
+        v_passed[v_one] := true;
+    END LOOP;{end}
+    {alone}v_passed := v_turn;{end}
 END IF;
 -- Turns under a lease: each is fenced by it. After the turns ahead and the starts, which must see these leases.
 IF {batch}{KIND_TURN} = ANY (p_kind){end}{alone}v_kind = {KIND_TURN}{end} THEN
@@ -160,10 +162,10 @@ END IF;
 IF {batch}v_wanted > 0{end}{alone}v_turn{end} THEN
     {turn_writes}
 END IF;
--- Outcomes and starts that are stored without a turn.
+-- Outcomes that are stored without a turn.
 IF {batch}cardinality(array_positions(v_passed, true)) > v_wanted{end}{alone}v_passed AND NOT v_turn{end} THEN
     INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins, origin)
-    SELECT {m.instance}, {m.completion}, v_now, v_now, {m.kind} = {KIND_START}, nullif({m.secret}, '')
+    SELECT {m.instance}, {m.completion}, v_now, v_now, false, nullif({m.secret}, '')
     {from m}
     WHERE {m.completion} IS NOT NULL{batch} AND {m.kind} <> {KIND_TURN} AND {passed m} AND NOT {turn m} ORDER BY m.member{end};
 END IF;
@@ -173,14 +175,14 @@ END IF;
 v_seen := greatest(v_now, {schema}.now_ms());
 {batch}RETURN QUERY SELECT m.member,
     CASE WHEN NOT {passed m} OR {m.kind} = {KIND_FUSED} AND NOT {turn m} THEN {COMMIT_REFUSED}
-         WHEN {m.kind} IN ({KIND_AHEAD}, {KIND_START}) AND NOT {turn m} THEN {COMMIT_QUEUED} ELSE {COMMIT_DONE} END, v_now,
+         WHEN {m.kind} = {KIND_AHEAD} AND NOT {turn m} THEN {COMMIT_QUEUED} ELSE {COMMIT_DONE} END, v_now,
     {m.kind} <> {KIND_ACTIVITY} AND EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
                                             WHERE q.instance_id = {m.instance} AND q.visible_at <= v_seen OFFSET 0),
     NULL::bigint, NULL::bytea, NULL::text, NULL::text, NULL::text, NULL::bigint
 {from m};{end}
 {alone}o_member := 1;
 o_answer := CASE WHEN NOT v_passed OR v_kind = {KIND_FUSED} AND NOT v_turn THEN {COMMIT_REFUSED}
-                 WHEN v_kind IN ({KIND_AHEAD}, {KIND_START}) AND NOT v_turn THEN {COMMIT_QUEUED} ELSE {COMMIT_DONE} END;
+                 WHEN v_kind = {KIND_AHEAD} AND NOT v_turn THEN {COMMIT_QUEUED} ELSE {COMMIT_DONE} END;
 o_at := v_now;
 o_more := false;
 IF v_kind <> {KIND_ACTIVITY} AND NOT (v_turn AND v_kind IN ({KIND_AHEAD}, {KIND_FUSED})) THEN

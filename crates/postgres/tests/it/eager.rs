@@ -1,5 +1,5 @@
-//! Eager starts beside other transactions: the store queues the start of an instance to which another transaction writes, and the
-//! start waits for no lock.
+//! Eager starts beside other transactions: the store refuses to start an instance to which another transaction writes, and the start
+//! waits for no lock.
 
 use crate::factory::{fresh_config, meddle};
 use crate::line::Line;
@@ -7,7 +7,7 @@ use crate::support::*;
 use outlast_model::WorkItem;
 use outlast_postgres::{ConnectionConfig, PostgresProvider, ProviderConfig};
 use outlast_provider::{
-    Clock, Completion, Provider, ProviderError, StartOutcome, StartPolicy, StartRequest, SystemClock,
+    Clock, EagerStart, Provider, ProviderError, StartOutcome, StartPolicy, StartRequest, SystemClock,
     TurnAhead,
 };
 use std::sync::Arc;
@@ -19,13 +19,13 @@ fn first_turn(instance: &str) -> TurnAhead {
     TurnAhead { after_event_id: 0, ran_at_ms, commit: begin(instance, vec![activity(instance, 2)]) }
 }
 
-async fn start_eagerly(store: &PostgresProvider) -> Result<Completion, ProviderError> {
+async fn start_eagerly(store: &PostgresProvider) -> Result<EagerStart, ProviderError> {
     tokio::time::timeout(PATIENCE, store.start_with_turn(start("i"), first_turn("i")))
         .await
         .expect("the start waits for no lock")
 }
 
-fn starting(store: &Arc<PostgresProvider>) -> JoinHandle<Result<Completion, ProviderError>> {
+fn starting(store: &Arc<PostgresProvider>) -> JoinHandle<Result<EagerStart, ProviderError>> {
     let store = Arc::clone(store);
     tokio::spawn(async move { start_eagerly(&store).await })
 }
@@ -52,16 +52,16 @@ async fn one_of_two_concurrent_eager_starts_commits_its_turn() {
         let stop = Stop::in_commit(&schema, "history").await;
         let first = starting(&one);
         stop.reached().await;
-        assert_eq!(start_eagerly(&other).await, Ok(Completion::Queued), "{batches_only}");
+        assert_eq!(start_eagerly(&other).await, Ok(EagerStart::Unchanged), "{batches_only}");
         stop.end().await;
-        assert!(matches!(first.await.unwrap(), Ok(Completion::WithTurn { .. })), "{batches_only}");
+        assert!(matches!(first.await.unwrap(), Ok(EagerStart::WithTurn { .. })), "{batches_only}");
         let rows = [count(&schema, "history").await, count(&schema, "worker_queue").await];
-        assert_eq!((rows, count(&schema, "orchestrator_queue").await), ([1, 1], 1), "{batches_only}");
+        assert_eq!((rows, count(&schema, "orchestrator_queue").await), ([1, 1], 0), "{batches_only}");
     }
 }
 
 #[tokio::test]
-async fn an_eager_start_beside_a_start_that_is_not_committed_is_queued() {
+async fn an_eager_start_beside_a_start_that_is_not_committed_is_refused() {
     for batches_only in [false, true] {
         let (one, other, schema) = pair(batches_only).await;
         let stop = Stop::in_commit(&schema, "orchestrator_queue").await;
@@ -75,8 +75,8 @@ async fn an_eager_start_beside_a_start_that_is_not_committed_is_queued() {
         stop.reached_by(2).await;
         stop.end().await;
         assert_eq!(first.await.unwrap(), Ok(StartOutcome::Started));
-        assert_eq!(second.await.unwrap(), Ok(Completion::Queued), "{batches_only}");
-        assert_eq!((count(&schema, "history").await, count(&schema, "orchestrator_queue").await), (0, 2));
+        assert_eq!(second.await.unwrap(), Ok(EagerStart::Unchanged), "{batches_only}");
+        assert_eq!((count(&schema, "history").await, count(&schema, "orchestrator_queue").await), (0, 1));
     }
 }
 
@@ -92,13 +92,13 @@ async fn no_fetch_leases_an_instance_whose_eager_start_is_not_committed() {
         let fetched = other.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap();
         assert!(fetched.is_none(), "the eager start is not committed");
         stop.end().await;
-        assert!(matches!(first.await.unwrap(), Ok(Completion::WithTurn { .. })));
+        assert!(matches!(first.await.unwrap(), Ok(EagerStart::WithTurn { .. })));
         let (item, _, attempts) = turn(&*other).await;
         assert_eq!((item.history.len(), item.messages, attempts), (1, vec![raised], 1), "{batches_only}");
     }
 }
 
-/// The store does not resend an eager start: a resent start could find its own instance and be queued.
+/// The store does not resend an eager start: a resent start could find its own instance and be refused.
 #[tokio::test]
 async fn an_eager_start_whose_answer_is_lost_fails_and_is_stored_once() {
     let line = Line::open().await;

@@ -344,7 +344,7 @@ macro_rules! __forward_method {
         $crate::__forward_async!($target Provider start_with_turn [] (
             start: $crate::WorkItem,
             turn: $crate::TurnAhead
-        ) -> $crate::Completion);
+        ) -> $crate::EagerStart);
     };
     // Methods of `ProviderAdmin`.
     (list_instances [] $target:tt) => {

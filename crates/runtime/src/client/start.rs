@@ -77,7 +77,10 @@ impl Client {
         input: String,
     ) -> Result<(), ClientError> {
         let start = self.start_item(instance, orchestration, version, input)?;
-        Ok(eager::start(&self.store, self.store_id, start).await?)
+        if !eager::start(&self.store, self.store_id, &start).await? {
+            self.store.enqueue_for_orchestrator(start, None).await?;
+        }
+        Ok(())
     }
 
     /// Checks the arguments and builds the start message of a root instance.

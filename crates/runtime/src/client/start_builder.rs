@@ -1,6 +1,7 @@
 //! Builder for starts: optional version, delay, idempotency token, conflict policy and events, and a receipt.
 
 use super::{Client, ClientError};
+use crate::dispatch::eager;
 use crate::observer::{StartNote, is_traceparent};
 use outlast_model::{WorkItem, wall_clock_ms};
 use outlast_provider::{StartOutcome, StartPolicy, StartRequest};
@@ -141,6 +142,9 @@ impl StartBuilder<'_> {
     /// Stores the start and its events in one step. If the instance exists, this is not an error: the receipt says so, and
     /// [`StartReceipt::started`] turns it into an error.
     ///
+    /// If a runtime of this process uses the same store object, the call may run the first turn of an instance without events and
+    /// delay: the store then commits start and turn in one step.
+    ///
     /// With a store that does not override [`Provider::start_orchestration`](outlast_provider::Provider::start_orchestration)
     /// it is more than one step: two concurrent callers may both get a receipt that says started.
     ///
@@ -157,6 +161,11 @@ impl StartBuilder<'_> {
             .clone()
             .map(|traceparent| StartNote::Caller { traceparent, sent_at_ms: wall_clock_ms() });
         let (instance, request) = self.into_request()?;
+        // Messages and a delayed start wait in the queue of the instance, so a turn is run when the store delivers them.
+        let is_alone = note.is_none() && request.messages.is_empty() && request.delay.is_none();
+        if is_alone && eager::start(&client.store, client.store_id, &request.start).await? {
+            return Ok(StartReceipt::new(instance, StartOutcome::Started));
+        }
         if let Some(note) = note.and_then(|note| note.message(instance.clone())) {
             let mut noted = StartRequest { policy: StartPolicy::FailIfExists, ..request.clone() };
             noted.messages.insert(0, note);

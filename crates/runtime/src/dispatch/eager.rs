@@ -1,7 +1,7 @@
 //! Eager start: the first turn of an instance, run by a client in the process of a runtime and committed together with the start.
 //!
 //! The client and the runtime use the same store object. The store commits the turn only if it knows nothing of the instance;
-//! otherwise it enqueues the start, and the turn is thrown away: no other part of the program has seen its decisions.
+//! otherwise the turn is thrown away, since no other part of the program has seen its decisions, and the client enqueues the start.
 
 use super::commit::{CommitSummary, kept, reset_refusals};
 use super::history;
@@ -15,10 +15,10 @@ use crate::uncounted::StoreId;
 use crate::{local, observe, observer};
 use outlast_engine::{Admission, Execution, Report, TurnOutput};
 use outlast_model::{INITIAL_EXECUTION_ID, WorkItem};
-use outlast_provider::{Completion, Provider, ProviderError, TurnAhead};
+use outlast_provider::{EagerStart, Provider, ProviderError, TurnAhead};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Decides whether a start is tried with its first turn. A store that queued the last ones is asked less often: it may not support
+/// Decides whether a start is tried with its first turn. A store that refused the last ones is asked less often: it may not support
 /// eager starts, and a turn that is thrown away is work for nothing.
 #[derive(Default)]
 pub(crate) struct EagerBackoff(Mutex<Skip>);
@@ -37,30 +37,30 @@ impl EagerBackoff {
         *self.lock() = Skip::default();
     }
 
-    fn on_queued(&self) {
+    fn on_refused(&self) {
         self.lock().on_failure();
     }
 }
 
-/// Stores the start of a root instance, together with its first turn if a runtime of this process can run the turn now. The
-/// instance of a paused orchestration is held when its start is fetched.
+/// Starts a root instance together with its first turn, if a runtime of this process can run the turn now and the store knows nothing
+/// of the instance. `false` if nothing is stored, so that the caller enqueues the start. The instance of a paused orchestration is held
+/// when its start is fetched.
 pub(crate) async fn start(
     store: &Arc<dyn Provider>,
     store_id: StoreId,
-    start: WorkItem,
-) -> Result<(), ProviderError> {
+    start: &WorkItem,
+) -> Result<bool, ProviderError> {
     let cores = local::on(store_id);
+    let WorkItem::StartOrchestration { orchestration, .. } = start else { return Ok(false) };
     let mut runs = Vec::new();
-    if let WorkItem::StartOrchestration { orchestration, .. } = &start {
-        for core in &cores {
-            if core.paused.standing(core, orchestration).await == Standing::Runs {
-                runs.push(core);
-            }
+    for core in &cores {
+        if core.paused.standing(core, orchestration).await == Standing::Runs {
+            runs.push(core);
         }
     }
-    match runs.into_iter().find_map(|core| FirstTurn::run(core, &start)) {
+    match runs.into_iter().find_map(|core| FirstTurn::run(core, start)) {
         Some(turn) => turn.commit(store, start).await,
-        None => store.enqueue_for_orchestrator(start, None).await,
+        None => Ok(false),
     }
 }
 
@@ -101,8 +101,8 @@ impl FirstTurn {
         Some(Self { core, instance, worker_id, execution, report, turn })
     }
 
-    /// Stores the start and the turn, or the start alone.
-    async fn commit(self, store: &Arc<dyn Provider>, start: WorkItem) -> Result<(), ProviderError> {
+    /// Stores the start and the turn. `false` if the store knows the instance, so that nothing is stored.
+    async fn commit(self, store: &Arc<dyn Provider>, start: &WorkItem) -> Result<bool, ProviderError> {
         let Self { core, instance, worker_id, execution, report, turn } = self;
         let position =
             Position { execution_id: turn.commit.execution_id, last_event_id: execution.last_event_id() };
@@ -111,8 +111,8 @@ impl FirstTurn {
         core.retries.announce(&instance, &report);
         let uncounted = core.uncounted.enter(&instance);
         let observed = core.observer.as_ref().map(|_| turn.commit.clone());
-        match store.start_with_turn(start, turn).await? {
-            Completion::WithTurn { at_ms } => {
+        let is_committed = match store.start_with_turn(start.clone(), turn).await? {
+            EagerStart::WithTurn { at_ms } => {
                 reset_refusals(&core, &instance);
                 summary.wake_local(&core, &instance);
                 if let Some(commit) = &observed {
@@ -123,17 +123,18 @@ impl FirstTurn {
                 core.metrics.record_turn_ahead("committed");
                 core.eager_backoff.on_committed();
                 observe::turn(&core, &instance, &worker_id, &report);
+                true
             }
-            Completion::Queued => {
+            EagerStart::Unchanged => {
                 // The warm execution holds events that were not stored, so it is dropped together with the cache entry.
                 drop((announced, execution));
                 core.metrics.record_turn_ahead("queued");
-                core.eager_backoff.on_queued();
-                core.turns_waiting.notify_waiters();
+                core.eager_backoff.on_refused();
+                false
             }
-        }
+        };
         drop(uncounted);
-        Ok(())
+        Ok(is_committed)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, EnqueueOnce, FetchedTurn, FetchedWork, FusedCompletion, HoldOutcome,
+    BoundedTurn, Completion, EagerStart, EnqueueOnce, FetchedTurn, FetchedWork, FusedCompletion, HoldOutcome,
     InstanceOutcome, LoadedTurn, OrchestrationItem, StartOutcome, TurnCommit,
 };
 use std::collections::HashMap;
@@ -90,6 +90,7 @@ impl Found for bool {}
 impl Found for usize {}
 impl Found for Completion {}
 impl Found for FusedCompletion {}
+impl Found for EagerStart {}
 impl Found for EnqueueOnce {}
 impl Found for HoldOutcome {}
 impl Found for StartOutcome {}

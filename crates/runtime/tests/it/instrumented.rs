@@ -5,11 +5,11 @@ use async_trait::async_trait;
 use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Clock, Completion, DispatcherCapabilityFilter, EnqueueOnce, ErrorClass, ExecutionMetadata,
-    FetchedTurn, FetchedWork, FusedCompletion, HistoryBound, Hold, HoldKind, HoldOutcome, InstanceOutcome,
-    InstanceWatch, Interest, LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest,
-    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    BoundedTurn, Clock, Completion, DispatcherCapabilityFilter, EagerStart, EnqueueOnce, ErrorClass,
+    ExecutionMetadata, FetchedTurn, FetchedWork, FusedCompletion, HistoryBound, Hold, HoldKind, HoldOutcome,
+    InstanceOutcome, InstanceWatch, Interest, LeasedOutcome, LoadedTurn, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy,
+    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use outlast_runtime::InstrumentedProvider;
 use outlast_runtime::observability::MetricsProvider;
@@ -276,7 +276,7 @@ impl Provider for Witness {
         self.fail(format!("start_orchestration {:?}", request.policy))
     }
 
-    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<Completion, ProviderError> {
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<EagerStart, ProviderError> {
         self.fail(format!("start_with_turn {} {}", start.kind_name(), turn.after_event_id))
     }
 

@@ -15,8 +15,8 @@ use crate::shared::Shared;
 use async_trait::async_trait;
 use outlast_model::{Event, HoldKind, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, EagerStart, ExecutionMetadata, FetchedTurn,
+    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
     LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderError, ScheduledActivityIdentifier,
     SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest,
     WorkRequest, forward_provider,
@@ -471,7 +471,7 @@ impl Provider for FaultyStore {
         self.shared.call(&self.caller, self.begin_call("start", detail), show, call).await
     }
 
-    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<Completion, ProviderError> {
+    async fn start_with_turn(&self, start: WorkItem, turn: TurnAhead) -> Result<EagerStart, ProviderError> {
         self.start_ahead(start, turn).await
     }
 

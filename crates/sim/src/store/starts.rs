@@ -6,7 +6,7 @@ use super::sabotage;
 use crate::accepted::Turn;
 use crate::check::replay;
 use outlast_model::WorkItem;
-use outlast_provider::{Clock, Completion, ProviderError, TurnAhead};
+use outlast_provider::{Clock, EagerStart, ProviderError, TurnAhead};
 
 /// What the store holds of an instance.
 #[derive(Default)]
@@ -21,7 +21,7 @@ impl FaultyStore {
         &self,
         start: WorkItem,
         mut ahead: TurnAhead,
-    ) -> Result<Completion, ProviderError> {
+    ) -> Result<EagerStart, ProviderError> {
         let instance = start.target_instance().to_string();
         let commit = &ahead.commit;
         let detail = format!(
@@ -48,9 +48,9 @@ impl FaultyStore {
             sabotage::commit(&self.shared, &instance, &mut ahead.commit);
             let execution_id = ahead.commit.execution_id;
             let completed = self.inner().start_with_turn(start.clone(), ahead).await?;
-            self.shared.accepted().enqueued(&start);
             match completed {
-                Completion::WithTurn { .. } => {
+                EagerStart::WithTurn { .. } => {
+                    self.shared.accepted().enqueued(&start);
                     let (subject, now) = (format!("'{instance}'"), self.shared.clock.now_ms());
                     let alone = self.shared.accepted().leases.committed_without_lease(&subject, now);
                     self.shared.require(alone);
@@ -58,16 +58,16 @@ impl FaultyStore {
                     self.shared.tally().turns += 1;
                     self.compared(&instance, execution_id, compared);
                 }
-                Completion::Queued => {
+                EagerStart::Unchanged => {
                     let after = self.known(&instance).await;
-                    self.shared.require(before.has_no_turn_more(&after, &instance));
+                    self.shared.require(before.is_the_same(&after, &instance));
                 }
             }
             Ok(completed)
         };
-        let show = |completed: &Completion| match completed {
-            Completion::WithTurn { .. } => Some("ok".to_string()),
-            Completion::Queued => Some("queued".to_string()),
+        let show = |completed: &EagerStart| match completed {
+            EagerStart::WithTurn { .. } => Some("ok".to_string()),
+            EagerStart::Unchanged => Some("unchanged".to_string()),
         };
         self.shared.call(&self.caller, self.begin_call("start_ahead", detail), show, call).await
     }
@@ -97,11 +97,11 @@ impl Known {
         }
     }
 
-    /// I6: nothing of a first turn is stored if its start is queued.
-    fn has_no_turn_more(&self, after: &Self, instance: &str) -> Result<(), String> {
+    /// I6: nothing of a first turn is stored if the store refuses to start its instance.
+    fn is_the_same(&self, after: &Self, instance: &str) -> Result<(), String> {
         match self.events == after.events {
             true => Ok(()),
-            false => Err(format!("I6: the start of '{instance}' was queued, and its first turn is stored")),
+            false => Err(format!("I6: the store did not start '{instance}', and its first turn is stored")),
         }
     }
 }

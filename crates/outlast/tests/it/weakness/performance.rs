@@ -125,16 +125,44 @@ async fn p8_an_idle_hello_costs_two_syncs() {
         .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
     let runtime = Runtime::start_with_store(store.clone(), work.build(), calls("Work").build()).await;
     let client = Client::new(store.clone());
-    let mut least = u64::MAX;
-    for n in 0..20 {
+    let mut least = [u64::MAX; 2];
+    for n in 0..40 {
         let before = store.stats().commits;
-        let instance = format!("hello-{n}");
-        client.start_orchestration(&instance, "Calls", "").await.unwrap();
+        let (instance, has_receipt) = (format!("hello-{n}"), n % 2);
+        match has_receipt {
+            0 => client.start_orchestration(&instance, "Calls", "").await.unwrap(),
+            _ => {
+                assert!(client.start_request("Calls").instance(&instance).send().await.unwrap().is_started())
+            }
+        }
         client.wait_for_orchestration(&instance, LONGEST_WAIT).await.unwrap();
-        least = least.min(store.stats().commits - before);
+        least[has_receipt] = least[has_receipt].min(store.stats().commits - before);
     }
-    assert_eq!(least, 2);
+    assert_eq!(least, [2, 2]);
     runtime.shutdown(None).await;
+}
+
+/// A start with a receipt runs the first turn only for an instance that the store does not know.
+#[tokio::test]
+async fn p8_a_repeated_start_request_says_that_the_instance_exists() {
+    for kind in crate::support::ALL {
+        let cluster = Cluster::real(kind).await;
+        let work = activities()
+            .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
+        cluster.start(&Node::new(calls("Work"), work)).await;
+        let client = &cluster.client;
+        for n in 0..5 {
+            let instance = format!("i{n}");
+            let start = async || client.start_request("Calls").instance(&instance).send().await.unwrap();
+            let (one, other) = tokio::join!(start(), start());
+            assert_ne!(one.is_started(), other.is_started(), "one of two starts finds the other, {kind:?}");
+            client.wait_for_orchestration(&instance, LONGEST_WAIT).await.unwrap();
+            let late = start().await.started().unwrap_err();
+            assert_eq!(late.status.as_deref(), Some("Completed"), "{kind:?}");
+            assert_eq!(client.read_execution_history(&instance, 1).await.unwrap().len(), 4, "{kind:?}");
+        }
+        cluster.end().await;
+    }
 }
 
 /// Under paused time a poll would advance the clock. The clock does not move, so every wait ends by a notification.

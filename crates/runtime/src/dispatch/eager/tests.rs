@@ -21,15 +21,15 @@ async fn ready() -> Arc<Core> {
     Arc::new(core)
 }
 
-async fn started(core: &Arc<Core>, instance: &str) -> Option<Result<(), ProviderError>> {
+async fn started(core: &Arc<Core>, instance: &str) -> Option<Result<bool, ProviderError>> {
     let item = start_of(instance);
-    Some(FirstTurn::run(core, &item)?.commit(&core.store, item).await)
+    Some(FirstTurn::run(core, &item)?.commit(&core.store, &item).await)
 }
 
 #[tokio::test]
 async fn a_start_commits_its_first_turn_and_keeps_the_execution_warm() {
     let core = ready().await;
-    started(&core, "i").await.expect("the turn runs").unwrap();
+    assert_eq!(started(&core, "i").await, Some(Ok(true)));
     let history = core.store.read("i").await.unwrap();
     assert_eq!(history.len(), 2, "{history:?}");
     let position = Position { execution_id: 1, last_event_id: 2 };
@@ -42,16 +42,16 @@ async fn a_start_commits_its_first_turn_and_keeps_the_execution_warm() {
 }
 
 #[tokio::test]
-async fn the_turn_of_a_start_that_the_store_queued_is_thrown_away() {
+async fn the_turn_of_a_start_that_the_store_refused_is_thrown_away() {
     let core = ready().await;
     let message = WorkItem::QueueMessage { instance: "i".into(), name: "q".into(), data: "early".into() };
     core.store.enqueue_for_orchestrator(message, None).await.unwrap();
-    started(&core, "i").await.expect("the turn runs").unwrap();
+    assert_eq!(started(&core, "i").await, Some(Ok(false)));
     assert!(!core.warm.knows("i"), "its events are not stored");
     assert_eq!(core.store.read("i").await.unwrap(), []);
     let fetched = core.store.fetch_orchestration_item(SECOND, Duration::ZERO, None).await.unwrap();
-    let (item, _, attempt_count) = fetched.expect("the start is queued");
-    assert_eq!((item.messages.len(), attempt_count), (2, 1));
+    let (item, _, attempt_count) = fetched.expect("the message waits");
+    assert_eq!((item.messages.len(), attempt_count), (1, 1), "the start is not stored");
     assert!(started(&core, "j").await.is_none(), "the next start is an ordinary one");
     assert!(started(&core, "j").await.is_some());
 }
@@ -62,7 +62,7 @@ async fn a_runtime_that_cannot_run_the_turn_now_leaves_the_start_to_the_queue() 
     let permits = [core.permits(Kind::Turn).try_take(0), core.permits(Kind::Turn).try_take(1)];
     assert!(FirstTurn::run(&core, &start_of("i")).is_none(), "no permit is free");
     drop(permits);
-    started(&core, "i").await.expect("the turn runs").unwrap();
+    assert_eq!(started(&core, "i").await, Some(Ok(true)));
     assert!(FirstTurn::run(&core, &start_of("i")).is_none(), "the instance exists");
     let mut unknown = start_of("j");
     if let WorkItem::StartOrchestration { orchestration, .. } = &mut unknown {
