@@ -1,5 +1,7 @@
 //! Encoding and decoding of stored rows. A row decodes completely or is an error.
 
+mod flat;
+
 use crate::{Event, WorkItem};
 use std::fmt;
 
@@ -25,7 +27,7 @@ pub fn encode_event(event: &Event) -> Result<String, JsonError> {
 
 /// A stored event.
 pub fn decode_event(text: &str) -> Result<Event, JsonError> {
-    decode("cannot decode event", text)
+    flat::event(text).map_or_else(|| decode("cannot decode event", text), Ok)
 }
 
 /// The stored JSON text of a work item.

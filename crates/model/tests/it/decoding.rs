@@ -166,3 +166,84 @@ fn row_with_damage_does_not_decode() {
         assert!(decode_work_item(&text).is_err(), "an event is not a work item: {text}");
     }
 }
+
+/// Texts near that of an event: each field missing, of another type, repeated, renamed or escaped, cut texts, and fields of other
+/// kinds.
+fn changed_texts(text: &str) -> Vec<String> {
+    let whole: Value = serde_json::from_str(text).unwrap();
+    let fields: Vec<(String, Value)> =
+        whole.as_object().unwrap().iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    let object = |fields: &[(String, Value)]| {
+        let fields: Vec<String> =
+            fields.iter().map(|(key, value)| format!("{}:{value}", Value::from(key.as_str()))).collect();
+        format!("{{{}}}", fields.join(","))
+    };
+    let strange = [
+        json!(null),
+        json!(true),
+        json!(7),
+        json!(-7),
+        json!(7.5),
+        json!("x"),
+        json!("7"),
+        json!("\u{0}\"\u{10ffff}"),
+        json!([]),
+        json!([["q", "1"]]),
+        json!({}),
+        json!({ "a": [null] }),
+    ];
+    let mut texts: Vec<String> =
+        (0..text.len()).filter_map(|end| text.get(..end)).map(str::to_string).collect();
+    texts.push(format!(" {text}\n"));
+    texts.push(format!("{text}{text}"));
+    texts.push(text.replace("\"type\"", "\"\\u0074ype\""));
+    texts.push(text.replace("\"type\":\"", "\"type\":\"\\u0041"));
+    texts.push(Value::Array(fields.iter().map(|(_, value)| value.clone()).collect()).to_string());
+    texts.push(object(&fields.iter().rev().cloned().collect::<Vec<_>>()));
+    let known = ["data", "fire_at_ms", "input", "instance", "key", "last_updated_at_ms", "name", "reason"];
+    let others = ["result", "session_id", "tag", "value", "details", "status", "unknown", ""];
+    for key in known.into_iter().chain(others) {
+        for value in &strange {
+            texts.push(object(&[fields.clone(), vec![(key.to_string(), value.clone())]].concat()));
+        }
+    }
+    // Values that only a decoder that reads them refuses.
+    for value in [r#""\ud800""#, "1e999", "18446744073709551616", "007", &"[".repeat(500)] {
+        texts.push(text.replacen('{', &format!("{{\"unknown\":{value},"), 1));
+    }
+    for at in 0..fields.len() {
+        let mut without = fields.clone();
+        let (key, value) = without.remove(at);
+        texts.push(object(&without));
+        texts.push(object(&[fields.clone(), vec![(key.clone(), value)]].concat()));
+        for value in &strange {
+            let mut with = fields.clone();
+            with[at].1 = value.clone();
+            texts.push(object(&with));
+        }
+    }
+    texts
+}
+
+#[test]
+fn event_decodes_as_the_derived_decoder_decodes_it() {
+    let mut decoded = 0;
+    for (event, text) in events::rows() {
+        assert_eq!(decode_event(&text).unwrap(), event);
+        for changed in changed_texts(&text) {
+            let derived = serde_json::from_str::<outlast_model::Event>(&changed);
+            decoded += usize::from(derived.is_ok());
+            let derived = derived.map_err(|error| format!("cannot decode event: {error}"));
+            assert_eq!(decode_event(&changed).map_err(|error| error.to_string()), derived, "{changed}");
+        }
+    }
+    assert!(decoded > 1_000, "{decoded} changed texts decode");
+}
+
+#[test]
+fn array_of_the_values_of_an_event_does_not_decode() {
+    let rest = [json!(null), json!(5)].into_iter().chain(vec![json!(null); 11]);
+    let head = [json!(1), json!(null), json!("i"), json!(1), json!(1), json!("0.1.32"), json!("TimerFired")];
+    let values: Vec<Value> = head.into_iter().chain(rest).collect();
+    assert!(decode_event(&Value::Array(values.clone()).to_string()).is_err(), "{values:?}");
+}
