@@ -5,13 +5,13 @@ use super::requests::{activity, activity_lease, completion, give_back, turn_leas
 use crate::ask::{ActivityAsk, Ask, TurnAsk};
 use crate::hand_off::HandOffs;
 use crate::parked::{Caller, Fetch, GroupDone, Poll};
-use crate::queue::PerQueue;
 use crate::request::{Lease, Request};
 use crate::scheduler::large::LARGE_BYTES;
 use crate::scheduler::tests::{LIMITS, message_of, read_of, renewal};
 use crate::scheduler::{HandOffDone, LaneDone, Next, Scheduler};
 use crate::transaction::Transaction;
 use outlast_provider::{OsEntropy, TagFilter};
+use outlast_provider_kit::queue::PerQueue;
 use std::any::Any;
 use std::time::Duration;
 use tokio::sync::oneshot;
