@@ -57,7 +57,7 @@ const MOST_LEASES: usize = 64;
 
 /// A transaction with no more requests than this is light: the next one is sent beside it at once.
 const LIGHT: usize = 2;
-/// With this many requests a transaction need not wait for more: its own cost hardly counts.
+/// With this many requests a transaction does not wait for more: its fixed cost is a small share.
 const FULL: usize = 64;
 /// How long a transaction waits for more requests while heavy transactions are in the lanes.
 const PATIENCE: Duration = Duration::from_millis(10);

@@ -122,7 +122,7 @@ impl TurnDecision {
 /// The entry of the warm cache after the commit.
 pub(super) enum Keep {
     Execution(Box<Execution>),
-    /// That the instance had ended before this turn.
+    /// The position of an instance that had ended before this turn.
     Ended(Position),
     Nothing,
 }
