@@ -5,18 +5,18 @@
 //! A process runs one scenario on a fresh store and prints one line of JSON.
 
 mod asleep;
+mod backend;
 mod billed;
 mod hello;
 mod many;
 mod one;
 mod processes;
 mod progress;
-mod world;
 
 use crate::measure::{Args, Outcome, answer, on_two_threads};
 use crate::side;
+use backend::Backend;
 use std::process::ExitCode;
-use world::World;
 
 /// The options of the scenarios; those of the store belong to the side.
 ///
@@ -47,25 +47,25 @@ pub(crate) fn main(args: impl Iterator<Item = String>) -> ExitCode {
 
 async fn run(args: &Args) -> Result<Outcome, String> {
     let others = billed::others(args)?;
-    let world = World::open(args).await?;
+    let backend = Backend::open(args).await?;
     let outcome = match args.scenario.as_str() {
-        "hello" => hello::backlog(&world, args).await,
-        "sweep" => hello::sweep(&world, args).await,
-        "hello-closed" => hello::closed(&world, args).await,
-        "hello-idle" => hello::idle(&world, args).await,
-        "chains" => many::run(&world, args, "Chain").await,
-        "fan-outs" => many::run(&world, args, "FanOut").await,
-        "long-chain" => one::chain(&world, args).await,
-        "wide-fan-out" => one::fan_out(&world, args).await,
-        "processes" => processes::run(&world, args).await,
-        "other-process" => processes::other(&world).await,
-        "asleep" => asleep::run(&world, args).await,
-        "billed-hello" => billed::hello(&world, args).await,
-        "billed-chain" => billed::chain(&world, args).await,
-        "billed-among" => billed::among(&world, args).await,
+        "hello" => hello::backlog(&backend, args).await,
+        "sweep" => hello::sweep(&backend, args).await,
+        "hello-closed" => hello::closed(&backend, args).await,
+        "hello-idle" => hello::idle(&backend, args).await,
+        "chains" => many::run(&backend, args, "Chain").await,
+        "fan-outs" => many::run(&backend, args, "FanOut").await,
+        "long-chain" => one::chain(&backend, args).await,
+        "wide-fan-out" => one::fan_out(&backend, args).await,
+        "processes" => processes::run(&backend, args).await,
+        "other-process" => processes::other(&backend).await,
+        "asleep" => asleep::run(&backend, args).await,
+        "billed-hello" => billed::hello(&backend, args).await,
+        "billed-chain" => billed::chain(&backend, args).await,
+        "billed-among" => billed::among(&backend, args).await,
         other => Err(format!("unknown scenario '{other}'")),
     };
-    world.close().await;
+    backend.close().await;
     drop(others);
     outcome
 }

@@ -1,7 +1,7 @@
 //! The backlog of hellos, run by several processes.
 
+use super::backend::{Backend, greeting};
 use super::progress::is_over;
-use super::world::{World, greeting};
 use crate::measure::{Args, Outcome, Tally};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::ops::Range;
@@ -18,30 +18,30 @@ const TAIL: usize = 64;
 /// This process starts the instances and runs its share of them. It reads their ends from the store, because the other
 /// processes do not report to it. It begins with the instances that were started last, so that it reads little while
 /// instances run. The measured time ends when the process last had to wait.
-pub(super) async fn run(world: &World, args: &Args) -> Result<Outcome, String> {
+pub(super) async fn run(backend: &Backend, args: &Args) -> Result<Outcome, String> {
     let (count, processes) = (args.number("--count", 400)?, args.number("--processes", 2)?);
     let others = (1..processes).map(|_| Other::start()).collect::<Result<Vec<_>, _>>()?;
-    let mut outcome = Outcome::new(world.durability, count);
-    let tally = Tally::begin((world.counts)());
+    let mut outcome = Outcome::new(backend.durability, count);
+    let tally = Tally::begin((backend.counts)());
     let begun = Instant::now();
-    world.start_all("Hello", count).await;
+    backend.start_all("Hello", count).await;
     let started = begun.elapsed();
     let early = count.saturating_sub(TAIL);
-    let late = last_wait(world, early..count, begun).await;
+    let late = last_wait(backend, early..count, begun).await;
     // Nearly all instances have ended: the rest of the time is reads.
-    tally.end((world.counts)(), &mut outcome, count, "per orchestration");
-    let time = last_wait(world, 0..early, begun).await.max(late).max(started);
-    world.census(&mut outcome, greeting).await;
+    tally.end((backend.counts)(), &mut outcome, count, "per orchestration");
+    let time = last_wait(backend, 0..early, begun).await.max(late).max(started);
+    backend.census(&mut outcome, greeting).await;
     outcome.figure("throughput", outcome.completed as f64 / time.as_secs_f64(), "orchestrations/s");
     drop(others);
     Ok(outcome)
 }
 
 /// Reads until all of these instances have ended, the last one first; returns the time of the last pause.
-async fn last_wait(world: &World, numbers: Range<usize>, begun: Instant) -> Duration {
+async fn last_wait(backend: &Backend, numbers: Range<usize>, begun: Instant) -> Duration {
     let mut waited = Duration::ZERO;
     for number in numbers.rev() {
-        while !is_over(&world.client, number).await && begun.elapsed() < world.limit {
+        while !is_over(&backend.client, number).await && begun.elapsed() < backend.limit {
             tokio::time::sleep(Duration::from_millis(1)).await;
             waited = begun.elapsed();
         }
@@ -50,11 +50,11 @@ async fn last_wait(world: &World, numbers: Range<usize>, begun: Instant) -> Dura
 }
 
 /// Runs instances until the first process closes its standard input.
-pub(super) async fn other(world: &World) -> Result<Outcome, String> {
+pub(super) async fn other(backend: &Backend) -> Result<Outcome, String> {
     println!("{READY}");
     let waiting = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
     waiting.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-    Ok(Outcome::new(world.durability, 0))
+    Ok(Outcome::new(backend.durability, 0))
 }
 
 /// Another process with the same store and options.

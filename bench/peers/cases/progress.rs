@@ -1,7 +1,7 @@
 //! Counters that the programs update for the measurement. A client that waits for every result would be load that is not
 //! part of the scenario.
 
-use super::world::instance;
+use super::backend::instance;
 use duroxide::{Client, OrchestrationStatus};
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

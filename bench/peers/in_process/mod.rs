@@ -40,13 +40,13 @@ pub(crate) async fn run<L: Library>(
     args: &Args,
 ) -> Result<Outcome, String> {
     let (count, steps) = (args.number("--count", 400)?, args.number("--steps", 10)?);
-    let world = World { library: Arc::clone(library), durability };
-    world.run("warm-up", 0).await?;
+    let backend = Backend { library: Arc::clone(library), durability };
+    backend.run("warm-up", 0).await?;
     match args.scenario.as_str() {
-        "hello" => world.hello(count).await,
-        "hello-idle" => world.idle(count).await,
-        "chains" => world.chains(count, steps).await,
-        "long-chain" => world.long_chain(steps).await,
+        "hello" => backend.hello(count).await,
+        "hello-idle" => backend.idle(count).await,
+        "chains" => backend.chains(count, steps).await,
+        "long-chain" => backend.long_chain(steps).await,
         other => Err(format!("unknown scenario '{other}'")),
     }
 }
@@ -55,12 +55,12 @@ pub(crate) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-struct World<L> {
+struct Backend<L> {
     library: Arc<L>,
     durability: &'static str,
 }
 
-impl<L: Library> World<L> {
+impl<L: Library> Backend<L> {
     async fn hello(&self, count: usize) -> Result<Outcome, String> {
         let inputs = (0..count).collect();
         let tally = Tally::begin(Counts::new());

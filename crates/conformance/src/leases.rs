@@ -29,7 +29,7 @@ pub async fn a_lease_starts_when_the_item_is_claimed(factory: &dyn ProviderFacto
             queue.put(provider, 1).await;
         };
         let (held, ()) = join(queue.fetch(provider, lease, lease * 10), arrival).await;
-        let held = held.unwrap_or_else(|| panic!("{queue:?}: a waiting fetch gets what arrives"));
+        let held = held.unwrap_or_else(|| panic!("{queue:?}: a waiting fetch gets the arriving item"));
         sleep(lease * 7 / 10).await;
         queue.finds_nothing(provider, "the lease is live").await;
         queue.finish(provider, &held.token).await.expect("the lease is live");
@@ -47,7 +47,7 @@ pub async fn a_session_lease_starts_when_the_session_is_claimed(factory: &dyn Pr
     };
     let filter = TagFilter::default();
     let (held, ()) = join(provider.fetch_work_item(LONG, lease * 10, Some(&a), &filter), arrival).await;
-    assert_eq!(held.unwrap().expect("a waiting fetch gets what arrives").0, bound(1));
+    assert_eq!(held.unwrap().expect("a waiting fetch gets the arriving item").0, bound(1));
     let renewed = provider.renew_session_lock(&["a"], Duration::from_millis(1), lease / 2).await.unwrap();
     assert_eq!(renewed, 1, "and it was used just now, not when the wait began (7.3.8)");
     enqueue_activity(provider, bound(2)).await;

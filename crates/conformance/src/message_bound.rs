@@ -59,7 +59,7 @@ async fn drain(
         let (item, token, attempt) = must_fetch(provider, LONG).await;
         assert_eq!((item.instance.as_str(), attempt), (INSTANCE, 1));
         check_bound(&item.messages, bound);
-        assert!(fetch(provider, LONG).await.is_none(), "what was left behind waits for the commit");
+        assert!(fetch(provider, LONG).await.is_none(), "messages beyond the bound wait for the commit");
         Turn::new(&token).execution(execution).commit(provider).await;
         delivered.extend(item.messages);
     }

@@ -26,15 +26,15 @@ fn poll_timeout(factory: &dyn ProviderFactory) -> Duration {
 /// Runs a parked fetch and a future that makes an item available and returns the time; the fetch must return promptly.
 async fn promptly<T>(
     factory: &dyn ProviderFactory,
-    what: &str,
+    event: &str,
     fetch: impl Future<Output = Option<T>>,
     available: impl Future<Output = Instant>,
 ) -> T {
     let fetch = async { (fetch.await, Instant::now()) };
     let ((fetched, at), since) = join(fetch, available).await;
-    let fetched = fetched.unwrap_or_else(|| panic!("{what} ends the wait"));
+    let fetched = fetched.unwrap_or_else(|| panic!("{event} ends the wait"));
     let late = at.saturating_duration_since(since);
-    assert!(late <= factory.short_poll_threshold(), "{what}: the fetch returned {late:?} late");
+    assert!(late <= factory.short_poll_threshold(), "{event}: the fetch returned {late:?} late");
     fetched
 }
 
@@ -49,12 +49,12 @@ async fn happens(change: impl Future<Output = ()>) -> Instant {
 /// there is an earliest and a latest time.
 async fn when_due<T>(
     factory: &dyn ProviderFactory,
-    what: &str,
+    event: &str,
     due: RangeInclusive<Instant>,
     fetch: impl Future<Output = Option<T>>,
 ) -> T {
-    let fetched = promptly(factory, what, fetch, async { *due.end() }).await;
-    assert!(Instant::now() + ROUNDING >= *due.start(), "{what}: the fetch returned early");
+    let fetched = promptly(factory, event, fetch, async { *due.end() }).await;
+    assert!(Instant::now() + ROUNDING >= *due.start(), "{event}: the fetch returned early");
     fetched
 }
 

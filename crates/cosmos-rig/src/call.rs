@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percent_decoding_keeps_what_is_no_escape() {
+    fn percent_decoding_keeps_text_without_escapes() {
         for (text, decoded) in
             [("a%2Fb", "a/b"), ("x%25y", "x%y"), ("%", "%"), ("%zz", "%zz"), ("%C3%A9", "é")]
         {

@@ -53,7 +53,7 @@ pub(crate) enum Moment {
     After,
 }
 
-/// What the client sees of a struck request.
+/// The answer to a struck request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Effect {

@@ -3,7 +3,7 @@
 /// A property path, such as `/a/b`.
 pub(crate) type Path = String;
 
-/// What the rig reads from the text of a query. The emulator parses and runs it.
+/// The parts of a query's text that the rig reads. The emulator parses and runs it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
     /// Strings in double quotes, also those in `c["a"]`. Azure takes them as strings, the emulator as identifiers.

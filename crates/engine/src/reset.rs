@@ -22,7 +22,7 @@ pub use error::CutError;
 pub use plan::{Branch, ResetSummary};
 
 use crate::op::entropy::SystemCall;
-use crate::op::{Op, Role};
+use crate::op::{HasOutcome, Op, Role};
 use crate::receive::system_failure;
 use outlast_model::{
     ErrorDetails, Event, EventKind, ScheduledActivityIdentifier, build_child_instance_id,
@@ -198,23 +198,24 @@ fn is_note_of_end(event: &Event) -> bool {
     }
 }
 
-/// The activities, timers and children without an outcome and without a note of their drop.
+/// The operation of a decision, if it waits for an outcome.
+fn operation_with_outcome(event: &Event) -> Option<&'static dyn HasOutcome> {
+    let (operation, role) = Op::of_event(&event.kind)?;
+    operation.with_outcome().filter(|_| role == Role::Decision)
+}
+
+/// The decisions that wait for an outcome, and have neither an outcome nor a note of their drop.
 fn open_decisions<'e>(events: impl IntoIterator<Item = &'e Event>) -> BTreeMap<u64, &'e Event> {
     let mut open = BTreeMap::new();
     for event in events {
-        match (&event.kind, event.source_event_id) {
-            (
-                EventKind::ActivityScheduled { .. }
-                | EventKind::TimerCreated { .. }
-                | EventKind::SubOrchestrationScheduled { .. },
-                None,
-            ) => {
-                open.insert(event.event_id, event);
-            }
-            (_, Some(source)) => {
+        match event.source_event_id {
+            Some(source) => {
                 open.remove(&source);
             }
-            _ => {}
+            None if operation_with_outcome(event).is_some() => {
+                open.insert(event.event_id, event);
+            }
+            None => {}
         }
     }
     open

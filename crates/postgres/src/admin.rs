@@ -16,6 +16,7 @@ use outlast_provider::{
     PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
     SystemMetrics,
 };
+use outlast_provider_kit::queue::PerQueue;
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, NodeRow, ResetRows};
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ impl PostgresProvider {
         for instance in deleted.iter().flat_map(|deleted| &deleted.ids) {
             self.shared.watches.committed(instance, true);
         }
-        self.shared.on_remote_change(crate::queue::PerQueue::BOTH);
+        self.shared.on_remote_change(PerQueue::BOTH);
         Ok(deleted)
     }
 
@@ -228,7 +229,7 @@ impl ProviderAdmin for PostgresProvider {
         let (outcome, queue) = during("requeue_dead_letter", requeued)?;
         if outcome == DeadLetterOutcome::Done {
             let activities = queue == DeadLetterQueue::Worker;
-            self.shared.on_remote_change(crate::queue::PerQueue { turns: !activities, activities });
+            self.shared.on_remote_change(PerQueue { turns: !activities, activities });
             // The item is stored. Without the notification another process finds it at its next poll.
             let _ = hold::notify(&self.shared, activities).await;
         }
@@ -262,7 +263,7 @@ impl ProviderAdmin for PostgresProvider {
         if !was_held {
             return Ok(ReleaseOutcome::NotHeld);
         }
-        self.shared.on_remote_change(crate::queue::PerQueue { turns: true, activities: false });
+        self.shared.on_remote_change(PerQueue { turns: true, activities: false });
         // The instance is released already. Without the notification another process finds it at its next poll.
         let _ = hold::notify(&self.shared, false).await;
         Ok(ReleaseOutcome::Released)
@@ -317,7 +318,7 @@ impl ProviderAdmin for PostgresProvider {
         let outcome = during("reset_instance", reset::instance(&self.shared.db, &rows).await)?;
         if outcome == ResetOutcome::Done {
             self.shared.watches.committed(&plan.target, false);
-            self.shared.on_remote_change(crate::queue::PerQueue { turns: true, activities: true });
+            self.shared.on_remote_change(PerQueue { turns: true, activities: true });
             // The new execution is stored. Without the notification another process finds it at its next poll.
             let _ = hold::notify(&self.shared, true).await;
         }
@@ -338,7 +339,7 @@ impl ProviderAdmin for PostgresProvider {
             return Ok(ImportOutcome::Taken);
         }
         self.shared.watches.committed(&rows.instance, false);
-        self.shared.on_remote_change(crate::queue::PerQueue { turns: true, activities: true });
+        self.shared.on_remote_change(PerQueue { turns: true, activities: true });
         // The instance is stored. Without the notification another process finds its items at its next poll.
         let _ = hold::notify(&self.shared, true).await;
         Ok(ImportOutcome::Imported)

@@ -1,10 +1,10 @@
 //! The turns and activities for which fetches are eligible, in the form in which the server's functions compare them.
 
 use crate::ask::{ActivityAsk, Ask, TurnAsk};
-use crate::queue::PerQueue;
 use crate::text::owned;
 use outlast_provider::{DispatcherCapabilityFilter, TagFilter};
 use outlast_provider_kit::pin::sort_key;
+use outlast_provider_kit::queue::PerQueue;
 use std::collections::{BTreeSet, HashSet};
 
 /// The lowest and highest pinned version of each range; `None`: every version.

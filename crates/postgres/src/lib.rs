@@ -44,7 +44,6 @@ mod parked;
 mod password;
 mod pending;
 mod provider;
-mod queue;
 mod reader;
 mod reply;
 mod request;

@@ -26,7 +26,7 @@
 
 use crate::eligibility::Eligibility;
 use crate::parked::Idleness;
-use crate::queue::PerQueue;
+use outlast_provider_kit::queue::PerQueue;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;

@@ -26,6 +26,7 @@ use outlast_provider::{
 };
 use outlast_provider_kit::migrations::SchemaState;
 use outlast_provider_kit::plan::{activity_row, checked_id, checked_key, history_rows, message_row};
+use outlast_provider_kit::queue::PerQueue;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -478,7 +479,7 @@ impl Provider for PostgresProvider {
         let stored = crate::once::enqueue(&self.shared.db, &row, key, most_waiting).await;
         let stored = stored.map_err(|error| error.during(ENQUEUE))?;
         if stored == EnqueueOnce::Stored {
-            self.shared.on_remote_change(crate::queue::PerQueue { turns: true, activities: false });
+            self.shared.on_remote_change(PerQueue { turns: true, activities: false });
             // The message is stored. Without the notification another process finds it at its next poll.
             let _ = hold::notify(&self.shared, false).await;
         }

@@ -40,12 +40,12 @@ use crate::hand_off::{hand_off_activities, hand_off_turns};
 use crate::leased::{ParkedActivities, ParkedTurns};
 use crate::notify::{Forward, PutOff, Wants};
 use crate::parked::{Idleness, Parked, Poll};
-use crate::queue::PerQueue;
 use crate::request::{Fence, Lease, Request};
 use crate::transaction::{ActivityPoll, Transaction, TurnPoll};
 use large::{LargeLanes, LargeRequests};
 use outlast_model::defect::{self, Defect};
 use outlast_provider::Entropy;
+use outlast_provider_kit::queue::PerQueue;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -57,7 +57,7 @@ const MOST_LEASES: usize = 64;
 
 /// A transaction with no more requests than this is light: the next one is sent beside it at once.
 const LIGHT: usize = 2;
-/// With this many requests a transaction need not wait for more: its own cost hardly counts.
+/// With this many requests a transaction does not wait for more: its fixed cost is a small share.
 const FULL: usize = 64;
 /// How long a transaction waits for more requests while heavy transactions are in the lanes.
 const PATIENCE: Duration = Duration::from_millis(10);

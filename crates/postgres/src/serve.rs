@@ -10,7 +10,6 @@ use crate::in_doubt::LeasesInDoubt;
 use crate::lanes::{start_giving_back, start_setting_aside};
 use crate::leased::{Deliveries, LeaseSender, Leases, RawActivity, RawMessage, RawTurn};
 use crate::parked::{Fetch, GroupDone};
-use crate::queue::PerQueue;
 use crate::reply::{Replied, reply_to_callers};
 use crate::scheduler::{
     ActivityGroupDone, ActivityHandOffDone, HandOffDone, LaneDone, TurnGroupDone, TurnHandOffDone,
@@ -19,6 +18,7 @@ use crate::shared::Shared;
 use crate::steps::Step;
 use crate::transaction::{ActivityHandOffs, ActivityPoll, Done, Transaction, TurnHandOffs, TurnPoll, slots};
 use outlast_provider::WorkNotes;
+use outlast_provider_kit::queue::PerQueue;
 use outlast_provider_kit::{ActivityRow, MessageRow, ResolvedTurn};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -6,8 +6,8 @@ use crate::hand_off::HandOffs;
 use crate::leased::{ActivityFetch, LeaseSender, RawActivity, RawTurn};
 use crate::notify::Wants;
 use crate::parked::Poll;
-use crate::queue::PerQueue;
 use crate::scheduler::SentLarge;
+use outlast_provider_kit::queue::PerQueue;
 use tokio_postgres::Row;
 
 pub(crate) type TurnPoll = Poll<TurnAsk, LeaseSender<RawTurn>>;

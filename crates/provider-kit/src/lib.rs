@@ -13,6 +13,7 @@ mod node;
 pub mod orphans;
 pub mod pin;
 pub mod plan;
+pub mod queue;
 mod reset;
 pub mod rows;
 pub mod token;

@@ -1,8 +1,8 @@
 //! The state that all tasks of a runtime share.
 
 use crate::builtins::builtins;
-use crate::dispatch::ahead::Ahead;
 use crate::dispatch::eager::EagerBackoff;
+use crate::dispatch::further_slots::FurtherSlots;
 use crate::dispatch::gather::Gathering;
 use crate::dispatch::lease::{Kind, Leases};
 use crate::dispatch::paused::PausedOrchestrations;
@@ -54,8 +54,8 @@ pub(crate) struct Core {
     large_commits: Arc<Semaphore>,
     turn_permits: Permits,
     activity_permits: Permits,
-    turns_ahead: Ahead,
-    activities_ahead: Ahead,
+    turn_slots: FurtherSlots,
+    activity_slots: FurtherSlots,
     /// The leased items that have not started.
     pub(crate) gate: Gate,
     /// The permit of the one turn that was delivered before and is not committed yet.
@@ -83,7 +83,7 @@ pub(crate) struct Core {
     pub(crate) drained: CancellationToken,
     /// Slots and activities end at their next await.
     pub(crate) aborted: CancellationToken,
-    /// Slots, the commits they handed off, and the activities they run.
+    /// Slots, the tasks of their commits, and the activities they run.
     pub(crate) slots: TaskTracker,
     /// Tasks that outlive the slots: renewals, sessions, gauges, the heartbeat.
     pub(crate) helpers: TaskTracker,
@@ -132,8 +132,8 @@ impl Core {
             large_commits: Arc::new(Semaphore::new(MAX_COMMITS)),
             turn_permits: Permits::new(options.orchestration_concurrency),
             activity_permits: Permits::new(options.worker_concurrency),
-            turns_ahead: Ahead::new(options.orchestration_concurrency, options.max_attempts),
-            activities_ahead: Ahead::new(options.worker_concurrency, options.max_attempts),
+            turn_slots: FurtherSlots::new(options.orchestration_concurrency, options.max_attempts),
+            activity_slots: FurtherSlots::new(options.worker_concurrency, options.max_attempts),
             gate: Gate::default(),
             redelivered_turn: Arc::new(Semaphore::new(1)),
             warm: WarmCache::new(options.warm_executions, options.warm_bytes),
@@ -162,7 +162,8 @@ impl Core {
     #[cfg(test)]
     pub(crate) fn set_concurrency(&mut self, permits: usize) {
         (self.turn_permits, self.activity_permits) = (Permits::new(permits), Permits::new(permits));
-        (self.turns_ahead, self.activities_ahead) = (Ahead::new(permits, 10), Ahead::new(permits, 10));
+        (self.turn_slots, self.activity_slots) =
+            (FurtherSlots::new(permits, 10), FurtherSlots::new(permits, 10));
     }
 
     /// The permits to run turns or activities.
@@ -174,10 +175,10 @@ impl Core {
     }
 
     /// The slots that lease turns or activities.
-    pub(crate) fn ahead(&self, kind: Kind) -> &Ahead {
+    pub(crate) fn further_slots(&self, kind: Kind) -> &FurtherSlots {
         match kind {
-            Kind::Turn => &self.turns_ahead,
-            Kind::Activity => &self.activities_ahead,
+            Kind::Turn => &self.turn_slots,
+            Kind::Activity => &self.activity_slots,
         }
     }
 
@@ -186,7 +187,7 @@ impl Core {
         Arc::clone(if bytes < LARGE_COMMIT_BYTES { &self.small_commits } else { &self.large_commits })
     }
 
-    /// Spawns a slot or a handed-off commit, which ends when the runtime is aborted.
+    /// Spawns a slot or the task of a commit, which ends when the runtime is aborted.
     pub(crate) fn spawn_slot(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.slots.spawn(until(self.aborted.clone(), self.paced(task)));
     }

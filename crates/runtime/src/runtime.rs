@@ -3,7 +3,7 @@
 use crate::check::{Build, answer_and_exit};
 use crate::core::Core;
 use crate::dispatch::lease::renew_leases;
-use crate::dispatch::park::release_parked;
+use crate::dispatch::park_instance::release_parked;
 use crate::dispatch::session::manage_sessions;
 use crate::dispatch::{ActivityQueue, TurnQueue, run_slots};
 use crate::gauges::poll_gauges;

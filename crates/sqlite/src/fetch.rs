@@ -167,7 +167,7 @@ fn turn(
     Ok(None)
 }
 
-/// The instances that the filter admits, those whose oldest message became visible first in front. Messages whose instance cannot
+/// The instances that the filter selects, those whose oldest message became visible first in front. Messages whose instance cannot
 /// be read become dead letters.
 fn candidates(
     tx: &Transaction<'_>,
@@ -257,9 +257,9 @@ fn claim(
     let bytes = found.as_ref().map_or(usize::MAX, |found| {
         found.messages.iter().map(CoveredMessage::bytes).fold(0, usize::saturating_add)
     });
-    // `admit` refuses a turn that was not read to its end, and records that it was passed over.
-    let is_admitted = state.large_turns.admit(bytes);
-    let Some(Visible { messages: mut covered, is_partial }) = found.filter(|_| is_admitted) else {
+    // `take` refuses a turn that was not read to its end, and records that it was passed over.
+    let is_taken = state.large_turns.take(bytes);
+    let Some(Visible { messages: mut covered, is_partial }) = found.filter(|_| is_taken) else {
         return Ok(Claim::PassedOver(instance));
     };
     // A damaged length may be zero although the text exists.

@@ -221,8 +221,8 @@ impl LargeTurns {
         }
     }
 
-    /// Whether a turn with this many bytes may be handed out now.
-    pub(crate) fn admit(&mut self, bytes: usize) -> bool {
+    /// Whether the fetch takes a turn with this many bytes now.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
         if bytes < LARGE_BYTES {
             return true;
         }

@@ -46,7 +46,6 @@ mod connection;
 mod large_requests;
 mod leased;
 mod owners;
-mod queue;
 mod readers;
 mod threads;
 mod transaction;

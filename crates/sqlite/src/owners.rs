@@ -18,11 +18,11 @@
 use crate::command::{Call, CallInfo, PendingCall};
 use crate::counters::Counters;
 use crate::db::{Db, Result, column};
-use crate::queue::PerQueue;
 use crate::sql;
 use crate::transaction::Transaction;
 use crate::url::{Access, Location};
 use outlast_provider::Entropy;
+use outlast_provider_kit::queue::PerQueue;
 use outlast_provider_kit::token::Owner;
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};

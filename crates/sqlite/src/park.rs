@@ -6,9 +6,9 @@ use crate::counters::Counters;
 use crate::db::{Db, Result, column, stored_time};
 use crate::large_requests::LargeTurns;
 use crate::leased::{Guarded, LeaseSender, Leases};
-use crate::queue::PerQueue;
 use crate::transaction::Transaction;
 use crate::{SqliteError, sql};
+use outlast_provider_kit::queue::PerQueue;
 use std::collections::VecDeque;
 use std::mem;
 

@@ -14,8 +14,9 @@ use crate::park::{Ask, Fetch};
 use crate::session::RenewSessions;
 use crate::start::{StartPlan, StartWithTurn};
 use crate::url::{self, Location};
-use crate::watched::Committed;
-use crate::{SqliteError, SqliteOptions, activity, commit, history, hold, kv, message, open, session, start};
+use crate::{
+    SqliteError, SqliteOptions, activity, commit, history, hold, kv, message, open, session, start, watched,
+};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
@@ -203,14 +204,7 @@ impl Provider for SqliteProvider {
         let turn = CommitTurn { plan, token, watches: self.watches() };
         let bytes = turn.plan.bytes().saturating_add(leased::bytes_to_delete(lock_token));
         let info = CallInfo::turn("ack_orchestration_item", lock_token).bytes(bytes);
-        let resolve_watches = |turn: &CommitTurn, committed: &Committed<Option<u64>>| {
-            if turn.watches.is_watched()
-                && let Some(instance) = leased::instance_of(&turn.token)
-            {
-                committed.resolve(&turn.watches, instance, &turn.plan);
-            }
-        };
-        Ok(self.write_then(info, turn, commit::commit, resolve_watches).await?.answer)
+        Ok(self.write_then(info, turn, commit::commit, watched::after_turn).await?.answer)
     }
 
     async fn abandon_orchestration_item(
@@ -289,14 +283,9 @@ impl Provider for SqliteProvider {
         let row = completion_row(ACK, &completion)?;
         let plan = CommitPlan::of(std::mem::take(&mut turn.commit))?;
         let info = CallInfo::message(ACK, &row).bytes(row.work_item.len() + plan.bytes());
-        let resolve_watches = |call: &CompleteWithTurn, committed: &Committed<Completion>| {
-            if matches!(committed.answer, Completion::WithTurn { .. }) {
-                committed.resolve(&call.watches, &call.completion.instance_id, &call.plan);
-            }
-        };
         let (token, watches) = (token.to_string(), self.watches());
         let call = CompleteWithTurn { token, completion: row, ahead: turn, plan, watches };
-        Ok(self.write_then(info, call, activity::complete_with_turn, resolve_watches).await?.answer)
+        Ok(self.write_then(info, call, activity::complete_with_turn, watched::after_completion).await?.answer)
     }
 
     fn fuses_outcomes(&self) -> bool {
@@ -322,13 +311,11 @@ impl Provider for SqliteProvider {
         }
         let plan = CommitPlan::of(std::mem::take(&mut turn.commit))?;
         let info = CallInfo::of(ACK).instance(&instance).bytes(plan.bytes());
-        let resolve_watches = |call: &CompleteAllWithTurn, committed: &Committed<FusedCompletion>| {
-            if let FusedCompletion::WithTurn { .. } = committed.answer {
-                committed.resolve(&call.watches, &call.instance, &call.plan);
-            }
-        };
         let call = CompleteAllWithTurn { tokens, instance, ahead: turn, plan, watches: self.watches() };
-        Ok(self.write_then(info, call, activity::complete_all_with_turn, resolve_watches).await?.answer)
+        Ok(self
+            .write_then(info, call, activity::complete_all_with_turn, watched::after_fused_outcomes)
+            .await?
+            .answer)
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {

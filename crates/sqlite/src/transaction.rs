@@ -1,9 +1,9 @@
 //! The writer's open transaction, as calls and fetches see it.
 
 use crate::db::Db;
-use crate::queue::PerQueue;
 use outlast_model::defect::{self, Defect};
 use outlast_provider::Entropy;
+use outlast_provider_kit::queue::PerQueue;
 use outlast_provider_kit::token::Owner;
 
 /// The open transaction and its time.

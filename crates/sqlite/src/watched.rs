@@ -1,8 +1,10 @@
 //! Watches of clients on instances: a commit that ends an instance gives its outcome to the clients that watch it.
 
-use crate::history;
+use crate::activity::{CompleteAllWithTurn, CompleteWithTurn};
+use crate::commit::CommitTurn;
 use crate::transaction::Transaction;
-use outlast_provider::InstanceOutcome;
+use crate::{history, leased};
+use outlast_provider::{Completion, FusedCompletion, InstanceOutcome};
 use outlast_provider_kit::{CommitPlan, Watches};
 
 /// The answer of a call that commits a turn, and the outcome of the instance if the turn ended it and a client watches it.
@@ -32,10 +34,33 @@ impl<T> Committed<T> {
     }
 
     /// Resolves the watches of the instance after the commit. A watch that was registered after the read gets no outcome.
-    pub(crate) fn resolve(&self, watches: &Watches, instance: &str, plan: &CommitPlan) {
+    fn resolve(&self, watches: &Watches, instance: &str, plan: &CommitPlan) {
         match &self.outcome {
             Some(outcome) => watches.ended_with(instance, outcome),
             None => watches.committed(instance, plan.ends_instance()),
         }
+    }
+}
+
+/// Resolves the watches of an instance after the commit of its turn.
+pub(crate) fn after_turn(turn: &CommitTurn, committed: &Committed<Option<u64>>) {
+    if turn.watches.is_watched()
+        && let Some(instance) = leased::instance_of(&turn.token)
+    {
+        committed.resolve(&turn.watches, instance, &turn.plan);
+    }
+}
+
+/// Resolves the watches of an instance after the outcome of its activity, if the run-ahead turn was committed too.
+pub(crate) fn after_completion(call: &CompleteWithTurn, committed: &Committed<Completion>) {
+    if let Completion::WithTurn { .. } = committed.answer {
+        committed.resolve(&call.watches, &call.completion.instance_id, &call.plan);
+    }
+}
+
+/// Resolves the watches of an instance after the outcomes of its activities, if they were committed.
+pub(crate) fn after_fused_outcomes(call: &CompleteAllWithTurn, committed: &Committed<FusedCompletion>) {
+    if let FusedCompletion::WithTurn { .. } = committed.answer {
+        committed.resolve(&call.watches, &call.instance, &call.plan);
     }
 }

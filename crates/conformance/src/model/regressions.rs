@@ -37,7 +37,7 @@ pub(super) fn an_instance_that_starts_has_no_history_whatever_was_appended(run: 
     agree(run, [vec![append("a", Happened::Completed), enqueue(Message::Start("a")), fetch()]]);
 }
 
-pub(super) fn a_lease_keeps_turns_off_that_were_run_ahead_when_the_clock_is_set_back(run: Run<'_>) {
+pub(super) fn lease_refuses_run_ahead_turns_after_the_clock_is_set_back(run: Run<'_>) {
     let activity = Message::Activity { of: "a", execution: 1, id: 2, session: None, tag: None };
     let with_work = Turn { work: vec![activity], ..named(None, None) };
     let ahead = Op::AckAhead {
@@ -83,7 +83,7 @@ pub(super) fn an_appended_failure_is_the_outcome_of_an_execution_that_failed(run
     }
 }
 
-pub(super) fn a_lease_that_is_over_goes_with_its_unreadable_messages(run: Run<'_>) {
+pub(super) fn expired_lease_is_removed_with_its_unreadable_messages(run: Run<'_>) {
     agree(
         run,
         [vec![
@@ -97,7 +97,7 @@ pub(super) fn a_lease_that_is_over_goes_with_its_unreadable_messages(run: Run<'_
     );
 }
 
-pub(super) fn a_lease_that_is_over_goes_when_only_orphans_are_left(run: Run<'_>) {
+pub(super) fn expired_lease_is_removed_when_only_orphans_remain(run: Run<'_>) {
     agree(
         run,
         [vec![
@@ -230,7 +230,7 @@ pub(super) fn a_clock_that_is_set_back_lengthens_leases(run: Run<'_>) {
     );
 }
 
-pub(super) fn an_instance_is_as_far_in_line_as_its_first_message(run: Run<'_>) {
+pub(super) fn instance_has_the_queue_position_of_its_first_message(run: Run<'_>) {
     // The orphan's newer message has been visible longer than its older one, but not as long as the message of the other instance.
     let sends = |messages| Turn { messages, ..named(None, None) };
     agree(

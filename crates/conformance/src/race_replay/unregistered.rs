@@ -116,7 +116,7 @@ pub async fn test_continue_as_new_poisoned_successor_is_own_execution<F: Provide
         assert!(node.run(held).await.is_none(), "no node has the successor's version");
     }
     let held = within(3 * node.backoff(), || node.try_fetch()).await;
-    let poisoned = node.run(held).await.expect("what is delivered too often is ended");
+    let poisoned = node.run(held).await.expect("an item that was delivered too often is ended");
     assert_eq!((poisoned.execution_id, ending(&poisoned).0), (2, "Failed"));
 
     let kept = provider.read_with_execution("child", 1).await.unwrap();

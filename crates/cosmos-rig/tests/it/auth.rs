@@ -11,28 +11,28 @@ use azure_data_cosmos::{AccountEndpoint, AccountReference, CosmosError};
 use outlast_cosmos_rig::{CLIENT_ID, CLIENT_SECRET, READ_ONLY_KEY, Rig, RigOptions};
 use serde_json::json;
 
-use crate::kit::{Rest, World, build, code, connect, document};
+use crate::kit::{Fixture, Rest, build, code, connect, document};
 
 const WRONG_KEY: &str =
     "d3Jvbmctd3Jvbmctd3Jvbmctd3Jvbmctd3Jvbmctd3Jvbmctd3Jvbmctd3Jvbmctd3Jvbmctd3Jvbmctd3Jvbg==";
 
 #[tokio::test]
 async fn a_wrong_key_is_refused() {
-    let world = World::new().await;
-    let refused = match connect(&world.rig, WRONG_KEY).await {
+    let fixture = Fixture::new().await;
+    let refused = match connect(&fixture.rig, WRONG_KEY).await {
         Ok(client) => client.create_database("x", None).await.map(|_| ()),
         Err(error) => Err(error),
     };
     assert_eq!(refused.map_err(|error| code(&error)), Err(401));
-    let rest = Rest { key: WRONG_KEY, ..world.rest() };
+    let rest = Rest { key: WRONG_KEY, ..fixture.rest() };
     assert_eq!(rest.create("p", document("p", "a")).await.status, 401);
-    assert_eq!(world.rest().read("p", "a").await.status, 404);
+    assert_eq!(fixture.rest().read("p", "a").await.status, 404);
 }
 
 #[tokio::test]
 async fn signatures_are_checked_with_method_resource_and_date() {
-    let world = World::new().await;
-    let rest = world.rest();
+    let fixture = Fixture::new().await;
+    let rest = fixture.rest();
     let path = "/dbs/d/colls/c";
     let now = time::to_rfc7231(&OffsetDateTime::now_utc());
     let old = time::to_rfc7231(&(OffsetDateTime::now_utc() - Duration::from_secs(7200)));
@@ -72,15 +72,15 @@ async fn signatures_are_checked_with_method_resource_and_date() {
 
 #[tokio::test]
 async fn the_read_only_key_reads_and_does_not_write() {
-    let world = World::new().await;
-    world.create("p", "a", json!({})).await;
-    let rest = Rest { key: READ_ONLY_KEY, ..world.rest() };
+    let fixture = Fixture::new().await;
+    fixture.create("p", "a", json!({})).await;
+    let rest = Rest { key: READ_ONLY_KEY, ..fixture.rest() };
     assert_eq!(rest.read("p", "a").await.status, 200);
     assert_eq!(rest.query("p", "SELECT * FROM c", &[]).await.ids(), ["a"]);
     assert_eq!(rest.create("p", document("p", "b")).await.status, 403);
     let database = rest.send("POST", "/dbs", &[], Some(json!({ "id": "x" }))).await.unwrap();
     assert_eq!(database.status, 403);
-    let client = connect(&world.rig, READ_ONLY_KEY).await.unwrap();
+    let client = connect(&fixture.rig, READ_ONLY_KEY).await.unwrap();
     let container = client.database_client("d").container_client("c", None).await.unwrap();
     container.read_item("p", "a", None).await.unwrap();
     let refused = container.create_item("p", "b", document("p", "b"), None).await.unwrap_err();
@@ -156,35 +156,35 @@ async fn connect_with(
 
 #[tokio::test]
 async fn tokens_of_the_local_endpoint_are_accepted_until_they_expire_or_are_revoked() {
-    let world = World::new().await;
-    let credential = ClientSecret::new(&world.rig, CLIENT_SECRET);
-    let client = connect_with(&world.rig, credential.clone()).await.unwrap();
+    let fixture = Fixture::new().await;
+    let credential = ClientSecret::new(&fixture.rig, CLIENT_SECRET);
+    let client = connect_with(&fixture.rig, credential.clone()).await.unwrap();
     let container = client.database_client("d").container_client("c", None).await.unwrap();
     container.create_item("p", "a", document("p", "a"), None).await.unwrap();
-    assert_eq!(world.rig.tokens_issued(), 1);
+    assert_eq!(fixture.rig.tokens_issued(), 1);
 
-    world.rig.revoke_tokens();
+    fixture.rig.revoke_tokens();
     assert_eq!(code(&container.read_item("p", "a", None).await.unwrap_err()), 401);
     credential.forget();
     container.read_item("p", "a", None).await.unwrap();
 
-    world.rig.advance_clock(Duration::from_secs(3601));
+    fixture.rig.advance_clock(Duration::from_secs(3601));
     assert_eq!(code(&container.read_item("p", "a", None).await.unwrap_err()), 401);
     credential.forget();
     container.read_item("p", "a", None).await.unwrap();
-    assert_eq!(world.rig.tokens_issued(), 3);
+    assert_eq!(fixture.rig.tokens_issued(), 3);
 }
 
 #[tokio::test]
 async fn tokens_of_others_and_wrong_secrets_are_refused() {
-    let world = World::new().await;
-    let wrong = connect_with(&world.rig, ClientSecret::new(&world.rig, "wrong")).await;
+    let fixture = Fixture::new().await;
+    let wrong = connect_with(&fixture.rig, ClientSecret::new(&fixture.rig, "wrong")).await;
     assert!(wrong.is_err(), "the credential cannot get a token");
-    assert_eq!(world.rig.tokens_issued(), 0);
+    assert_eq!(fixture.rig.tokens_issued(), 0);
     let headers = [("authorization", "type%3Daad%26ver%3D1.0%26sig%3Drig-token-1".to_string())];
-    assert_eq!(world.rest().send("GET", "/", &headers, None).await.unwrap().status, 401);
-    let path = format!("/{}", world.rig.token_endpoint().strip_prefix(world.rig.endpoint()).unwrap());
-    let ask = async |form: &str| world.rest().send_raw("POST", &path, &[], form.to_string()).await.unwrap();
+    assert_eq!(fixture.rest().send("GET", "/", &headers, None).await.unwrap().status, 401);
+    let path = format!("/{}", fixture.rig.token_endpoint().strip_prefix(fixture.rig.endpoint()).unwrap());
+    let ask = async |form: &str| fixture.rest().send_raw("POST", &path, &[], form.to_string()).await.unwrap();
     let valid = format!("client_id={CLIENT_ID}&client_secret={CLIENT_SECRET}");
     let scope = "scope=https%3A%2F%2Fcosmos.azure.com%2F.default";
     assert_eq!(

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::kit::{Answer, World, document, key};
+use crate::kit::{Answer, Fixture, document, key};
 
-async fn send(world: &World, method: &str, path: &str, body: Option<Value>) -> Answer {
-    world.rest().send(method, path, &[], body).await.unwrap()
+async fn send(fixture: &Fixture, method: &str, path: &str, body: Option<Value>) -> Answer {
+    fixture.rest().send(method, path, &[], body).await.unwrap()
 }
 
 #[tokio::test]
 async fn databases_and_containers_are_created_once_and_deleted() {
-    let world = World::new().await;
-    assert_eq!(send(&world, "POST", "/dbs", Some(json!({ "id": "d" }))).await.status, 409);
+    let fixture = Fixture::new().await;
+    assert_eq!(send(&fixture, "POST", "/dbs", Some(json!({ "id": "d" }))).await.status, 409);
     let policy = json!({
         "includedPaths": [{ "path": "/t/?" }, { "path": "/at/?" }],
         "excludedPaths": [{ "path": "/*" }],
@@ -23,38 +23,38 @@ async fn databases_and_containers_are_created_once_and_deleted() {
         "indexingPolicy": policy,
         "defaultTtl": -1,
     });
-    assert_eq!(send(&world, "POST", "/dbs/d/colls", Some(container.clone())).await.status, 201);
-    assert_eq!(send(&world, "POST", "/dbs/d/colls", Some(container)).await.status, 409);
-    let read = send(&world, "GET", "/dbs/d/colls/e", None).await;
+    assert_eq!(send(&fixture, "POST", "/dbs/d/colls", Some(container.clone())).await.status, 201);
+    assert_eq!(send(&fixture, "POST", "/dbs/d/colls", Some(container)).await.status, 409);
+    let read = send(&fixture, "GET", "/dbs/d/colls/e", None).await;
     assert_eq!((&read.body["indexingPolicy"], &read.body["defaultTtl"]), (&policy, &json!(-1)));
     assert_eq!(read.body["partitionKey"]["paths"], json!(["/instanceId"]));
-    assert_eq!(send(&world, "DELETE", "/dbs/d/colls/e", None).await.status, 204);
-    assert_eq!(send(&world, "GET", "/dbs/d/colls/e", None).await.status, 404);
-    assert_eq!(send(&world, "DELETE", "/dbs/d", None).await.status, 204);
-    assert_eq!(send(&world, "GET", "/dbs/d/colls/c", None).await.status, 404);
+    assert_eq!(send(&fixture, "DELETE", "/dbs/d/colls/e", None).await.status, 204);
+    assert_eq!(send(&fixture, "GET", "/dbs/d/colls/e", None).await.status, 404);
+    assert_eq!(send(&fixture, "DELETE", "/dbs/d", None).await.status, 204);
+    assert_eq!(send(&fixture, "GET", "/dbs/d/colls/c", None).await.status, 404);
 }
 
 #[tokio::test]
 async fn a_new_container_of_the_same_name_forgets_policy_and_expiry() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let container = |policy: Value, ttl: Value| {
         let key = json!({ "paths": ["/instanceId"], "kind": "Hash", "version": 2 });
         Some(json!({ "id": "c", "partitionKey": key, "indexingPolicy": policy, "defaultTtl": ttl }))
     };
     let narrow = json!({ "includedPaths": [{ "path": "/t/?" }], "excludedPaths": [{ "path": "/*" }] });
-    send(&world, "DELETE", "/dbs/d/colls/c", None).await;
-    assert_eq!(send(&world, "POST", "/dbs/d/colls", container(narrow, json!(10))).await.status, 201);
-    assert_eq!(world.rest().query("p", "SELECT * FROM c ORDER BY c.n", &[]).await.status, 400);
-    assert_eq!(world.rest().create("p", document("p", "a")).await.status, 201);
+    send(&fixture, "DELETE", "/dbs/d/colls/c", None).await;
+    assert_eq!(send(&fixture, "POST", "/dbs/d/colls", container(narrow, json!(10))).await.status, 201);
+    assert_eq!(fixture.rest().query("p", "SELECT * FROM c ORDER BY c.n", &[]).await.status, 400);
+    assert_eq!(fixture.rest().create("p", document("p", "a")).await.status, 201);
 
-    send(&world, "DELETE", "/dbs/d/colls/c", None).await;
+    send(&fixture, "DELETE", "/dbs/d/colls/c", None).await;
     let wide = json!({ "includedPaths": [{ "path": "/*" }] });
-    assert_eq!(send(&world, "POST", "/dbs/d/colls", container(wide, json!(-1))).await.status, 201);
-    assert_eq!(world.rest().create("p", document("p", "a")).await.status, 201);
-    world.rig.advance_clock(std::time::Duration::from_secs(100));
-    assert_eq!(world.rest().query("p", "SELECT * FROM c ORDER BY c.n", &[]).await.status, 200);
+    assert_eq!(send(&fixture, "POST", "/dbs/d/colls", container(wide, json!(-1))).await.status, 201);
+    assert_eq!(fixture.rest().create("p", document("p", "a")).await.status, 201);
+    fixture.rig.advance_clock(std::time::Duration::from_secs(100));
+    assert_eq!(fixture.rest().query("p", "SELECT * FROM c ORDER BY c.n", &[]).await.status, 200);
     assert_eq!(
-        world.rest().read("p", "a").await.status,
+        fixture.rest().read("p", "a").await.status,
         200,
         "the document of the old container would be gone"
     );
@@ -62,17 +62,17 @@ async fn a_new_container_of_the_same_name_forgets_policy_and_expiry() {
 
 #[tokio::test]
 async fn the_account_and_its_partitions_can_be_read() {
-    let world = World::new().await;
-    let account = send(&world, "GET", "/", None).await;
-    assert_eq!(account.body["writableLocations"][0]["databaseAccountEndpoint"], world.rig.endpoint());
+    let fixture = Fixture::new().await;
+    let account = send(&fixture, "GET", "/", None).await;
+    assert_eq!(account.body["writableLocations"][0]["databaseAccountEndpoint"], fixture.rig.endpoint());
     assert_eq!(account.body["userConsistencyPolicy"]["defaultConsistencyLevel"], "Session");
-    assert_eq!(send(&world, "GET", "/dbs/d/colls/c/pkranges", None).await.body["_count"], 4);
+    assert_eq!(send(&fixture, "GET", "/dbs/d/colls/c/pkranges", None).await.body["_count"], 4);
 }
 
 #[tokio::test]
 async fn answers_carry_etag_session_and_charge() {
-    let world = World::new().await;
-    let created = world.rest().create("p", document("p", "a")).await;
+    let fixture = Fixture::new().await;
+    let created = fixture.rest().create("p", document("p", "a")).await;
     let etag = created.header("etag").unwrap();
     assert_eq!(created.body["_etag"], etag);
     for name in ["_ts", "_rid", "_self"] {
@@ -81,25 +81,25 @@ async fn answers_carry_etag_session_and_charge() {
     assert!(created.header("x-ms-request-charge").is_some());
     let path = "/dbs/d/colls/c/docs/a";
     let unchanged = [key("p"), ("if-none-match", etag.to_string())];
-    assert_eq!(world.rest().send("GET", path, &unchanged, None).await.unwrap().status, 304);
+    assert_eq!(fixture.rest().send("GET", path, &unchanged, None).await.unwrap().status, 304);
     let session =
         [key("p"), ("x-ms-session-token", created.header("x-ms-session-token").unwrap().to_string())];
-    assert_eq!(world.rest().send("GET", path, &session, None).await.unwrap().status, 200);
+    assert_eq!(fixture.rest().send("GET", path, &session, None).await.unwrap().status, 200);
 }
 
 #[tokio::test]
 async fn all_documents_of_a_partition_can_be_read_in_pages() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     for n in 0..5 {
-        world.rest().create("p", document("p", &format!("a{n}"))).await;
+        fixture.rest().create("p", document("p", &format!("a{n}"))).await;
     }
-    world.rest().create("q", document("q", "b")).await;
+    fixture.rest().create("q", document("q", "b")).await;
     let mut ids = Vec::new();
     let mut pages = 0;
     let mut continuation = String::new();
     loop {
         let headers = [key("p"), ("x-ms-max-item-count", "2".into()), ("x-ms-continuation", continuation)];
-        let page = world.rest().send("GET", "/dbs/d/colls/c/docs", &headers, None).await.unwrap();
+        let page = fixture.rest().send("GET", "/dbs/d/colls/c/docs", &headers, None).await.unwrap();
         ids.extend(page.ids());
         pages += 1;
         match page.header("x-ms-continuation") {
@@ -109,16 +109,16 @@ async fn all_documents_of_a_partition_can_be_read_in_pages() {
     }
     assert_eq!((ids, pages), ((0..5).map(|n| format!("a{n}")).collect(), 3));
     let garbage = [key("p"), ("x-ms-continuation", "garbage".to_string())];
-    assert_eq!(world.rest().query_with(&garbage, "SELECT * FROM c", &[]).await.status, 400);
+    assert_eq!(fixture.rest().query_with(&garbage, "SELECT * FROM c", &[]).await.status, 400);
 }
 
 #[tokio::test]
 async fn a_session_that_is_not_available_is_404_with_its_substatus() {
-    let world = World::new().await;
-    let created = world.rest().create("p", document("p", "a")).await;
-    world.rig.store().force_session_not_available("East US", "d", "c", "[\"p\"]").unwrap();
+    let fixture = Fixture::new().await;
+    let created = fixture.rest().create("p", document("p", "a")).await;
+    fixture.rig.store().force_session_not_available("East US", "d", "c", "[\"p\"]").unwrap();
     let session =
         [key("p"), ("x-ms-session-token", created.header("x-ms-session-token").unwrap().to_string())];
-    let refused = world.rest().send("GET", "/dbs/d/colls/c/docs/a", &session, None).await.unwrap();
+    let refused = fixture.rest().send("GET", "/dbs/d/colls/c/docs/a", &session, None).await.unwrap();
     assert_eq!((refused.status, refused.substatus()), (404, Some("1002")));
 }

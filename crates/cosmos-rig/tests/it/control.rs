@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use outlast_cosmos_rig::{Fault, Kind, Record, Totals};
 use serde_json::{Value, json};
 
-use crate::kit::{Answer, Rest, World, document};
+use crate::kit::{Answer, Fixture, Rest, document};
 
 async fn control(rest: Rest<'_>, method: &str, route: &str, body: Value) -> Answer {
     let body = if body.is_null() { String::new() } else { body.to_string() };
@@ -15,8 +15,8 @@ async fn control(rest: Rest<'_>, method: &str, route: &str, body: Value) -> Answ
 
 #[tokio::test]
 async fn faults_clock_and_records_are_controlled_by_http() {
-    let world = World::new().await;
-    let rest = world.rest();
+    let fixture = Fixture::new().await;
+    let rest = fixture.rest();
     let fault = json!(Fault::on(Kind::Create).nth(2).status(503));
     assert_eq!(control(rest, "POST", "faults", fault).await.status, 200);
     let mut statuses = Vec::new();
@@ -32,13 +32,13 @@ async fn faults_clock_and_records_are_controlled_by_http() {
         serde_json::from_value(control(rest, "GET", "totals", Value::Null).await.body).unwrap();
     assert_eq!((totals.by_kind[&Kind::Create], totals.documents_written), (3, 2));
     control(rest, "DELETE", "records", Value::Null).await;
-    assert_eq!(world.rig.totals().requests, 0, "control is not recorded");
+    assert_eq!(fixture.rig.totals().requests, 0, "control is not recorded");
 
     control(rest, "POST", "clock", json!({ "stop_at_ms": 7000 })).await;
     control(rest, "POST", "clock", json!({ "advance_ms": 1000 })).await;
     assert_eq!(rest.create("p", document("p", "timed")).await.body["_ts"], 8);
     control(rest, "POST", "clock", json!({ "shift_ms": 0 })).await;
-    assert!(world.rig.now_ms() > 1_000_000_000_000);
+    assert!(fixture.rig.now_ms() > 1_000_000_000_000);
 
     control(rest, "POST", "faults", json!(Fault::any().always().status(500))).await;
     assert_eq!(rest.read("p", "timed").await.status, 500);
@@ -51,17 +51,17 @@ async fn faults_clock_and_records_are_controlled_by_http() {
 
 #[tokio::test]
 async fn partitions_are_copied_under_new_keys() {
-    let world = World::new().await;
-    let rest = world.rest();
+    let fixture = Fixture::new().await;
+    let rest = fixture.rest();
     for (partition, id) in [("case-1", "a"), ("case-1", "b"), ("other", "a")] {
         rest.create(partition, document(partition, id)).await;
     }
-    world.rig.take_recorded();
+    fixture.rig.take_recorded();
     let asked =
         json!({ "database": "d", "container": "c", "key": "instanceId", "prefix": "case-", "copies": 3 });
     let copied = control(rest, "POST", "copies", asked).await;
     assert_eq!((copied.status, &copied.body["created"]), (200, &json!(6)));
-    assert_eq!(world.rig.totals().requests, 0, "copies are not recorded");
+    assert_eq!(fixture.rig.totals().requests, 0, "copies are not recorded");
     let found = rest.read("case-1-3", "b").await;
     assert_eq!((found.status, &found.body["instanceId"]), (200, &json!("case-1-3")));
     assert_eq!(rest.read("other-1", "a").await.status, 404);

@@ -6,35 +6,35 @@ use futures::StreamExt;
 use outlast_cosmos_rig::{Fault, Kind};
 use serde_json::{Value, json};
 
-use crate::kit::{World, code};
+use crate::kit::{Fixture, code};
 
 /// Partitions `P0` to `P11` with three documents each, whose `n` runs over all of them.
-async fn world() -> World {
-    let world = World::new().await;
+async fn fixture() -> Fixture {
+    let fixture = Fixture::new().await;
     for n in 0..36 {
-        world.create(&format!("P{}", n / 3), &format!("x{}", n % 3), json!({ "n": n })).await;
+        fixture.create(&format!("P{}", n / 3), &format!("x{}", n % 3), json!({ "n": n })).await;
     }
-    world.rig.take_recorded();
-    world
+    fixture.rig.take_recorded();
+    fixture
 }
 
-async fn numbers(world: &World, sql: &str, scope: FeedScope, options: Option<QueryOptions>) -> Vec<u64> {
-    let items = world.container.query_items::<Value>(Query::from(sql), scope, options).await.unwrap();
+async fn numbers(fixture: &Fixture, sql: &str, scope: FeedScope, options: Option<QueryOptions>) -> Vec<u64> {
+    let items = fixture.container.query_items::<Value>(Query::from(sql), scope, options).await.unwrap();
     items.map(|item| item.unwrap()["n"].as_u64().unwrap()).collect().await
 }
 
 #[tokio::test]
 async fn the_sdk_merges_an_order_over_all_partitions() {
-    let world = world().await;
+    let fixture = fixture().await;
     let all = FeedScope::full_container;
-    let ordered = numbers(&world, "SELECT * FROM c WHERE c.n < 20 ORDER BY c.n", all(), None).await;
+    let ordered = numbers(&fixture, "SELECT * FROM c WHERE c.n < 20 ORDER BY c.n", all(), None).await;
     assert_eq!(ordered, (0..20).collect::<Vec<_>>());
-    let top = numbers(&world, "SELECT TOP 5 * FROM c ORDER BY c.n DESC", all(), None).await;
+    let top = numbers(&fixture, "SELECT TOP 5 * FROM c ORDER BY c.n DESC", all(), None).await;
     assert_eq!(top, [35, 34, 33, 32, 31]);
-    let mut filtered = numbers(&world, "SELECT * FROM c WHERE c.n >= 30", all(), None).await;
+    let mut filtered = numbers(&fixture, "SELECT * FROM c WHERE c.n >= 30", all(), None).await;
     filtered.sort_unstable();
     assert_eq!(filtered, (30..36).collect::<Vec<_>>());
-    let records = world.rig.recorded();
+    let records = fixture.rig.recorded();
     let queries: Vec<_> = records.iter().filter(|record| record.kind == Kind::Query).collect();
     assert!(queries.len() >= 12, "four physical partitions for each query: {}", queries.len());
     assert!(queries.iter().all(|record| record.partition.is_none() && record.status == 200));
@@ -42,16 +42,17 @@ async fn the_sdk_merges_an_order_over_all_partitions() {
 
 #[tokio::test]
 async fn the_sdk_refuses_counts_over_several_partitions() {
-    let world = world().await;
+    let fixture = fixture().await;
     let sql = "SELECT VALUE COUNT(1) FROM c";
     let refused =
-        match world.container.query_items::<u64>(Query::from(sql), FeedScope::full_container(), None).await {
+        match fixture.container.query_items::<u64>(Query::from(sql), FeedScope::full_container(), None).await
+        {
             Ok(mut items) => items.next().await.unwrap().err(),
             Err(error) => Some(error),
         };
     assert_eq!(refused.map(|error| code(&error)), Some(400));
     let counted =
-        world.container.query_items::<u64>(Query::from(sql), FeedScope::partition("P3"), None).await;
+        fixture.container.query_items::<u64>(Query::from(sql), FeedScope::partition("P3"), None).await;
     assert_eq!(counted.unwrap().next().await.unwrap().unwrap(), 3);
 }
 
@@ -61,15 +62,15 @@ fn pages_of(count: u32) -> QueryOptions {
 
 #[tokio::test]
 async fn a_query_goes_on_from_a_continuation() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     for n in 0..7 {
-        world.create("p", &format!("a{n}"), json!({ "n": n })).await;
+        fixture.create("p", &format!("a{n}"), json!({ "n": n })).await;
     }
     let sql = "SELECT * FROM c WHERE c.n >= @from ORDER BY c.n";
     let query = || Query::from(sql).with_parameter("@from", 0).unwrap();
     let start = async |options: QueryOptions| {
         let items =
-            world.container.query_items::<Value>(query(), FeedScope::partition("p"), Some(options)).await;
+            fixture.container.query_items::<Value>(query(), FeedScope::partition("p"), Some(options)).await;
         items.unwrap().into_pages()
     };
     let mut pages = start(pages_of(3)).await;
@@ -88,18 +89,21 @@ async fn a_query_goes_on_from_a_continuation() {
 
 #[tokio::test]
 async fn pages_stay_stable_while_documents_are_deleted() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     for n in 0..9 {
-        world.create("p", &format!("a{n}"), json!({ "n": n })).await;
+        fixture.create("p", &format!("a{n}"), json!({ "n": n })).await;
     }
-    let items =
-        world.container.query_items::<Value>("SELECT * FROM c", FeedScope::partition("p"), Some(pages_of(3)));
+    let items = fixture.container.query_items::<Value>(
+        "SELECT * FROM c",
+        FeedScope::partition("p"),
+        Some(pages_of(3)),
+    );
     let mut pages = items.await.unwrap().into_pages();
     let mut ids = Vec::new();
     while let Some(page) = pages.next().await {
         for item in page.unwrap().into_items() {
             let id = item["id"].as_str().unwrap().to_string();
-            world.container.delete_item("p", &id, None).await.unwrap();
+            fixture.container.delete_item("p", &id, None).await.unwrap();
             ids.push(id);
         }
     }
@@ -109,24 +113,24 @@ async fn pages_stay_stable_while_documents_are_deleted() {
 
 #[tokio::test]
 async fn empty_pages_with_a_continuation_lose_nothing() {
-    let world = world().await;
+    let fixture = fixture().await;
     let scopes = [
         ("SELECT * FROM c", FeedScope::partition("P4"), 3),
         ("SELECT * FROM c WHERE c.n >= 0", FeedScope::full_container(), 36),
         ("SELECT * FROM c ORDER BY c.n", FeedScope::full_container(), 36),
     ];
     for (sql, scope, expected) in scopes {
-        let fault = world.rig.fault(Fault::on(Kind::Query).times(3).empty_page());
-        let mut found = numbers(&world, sql, scope, Some(pages_of(2))).await;
+        let fault = fixture.rig.fault(Fault::on(Kind::Query).times(3).empty_page());
+        let mut found = numbers(&fixture, sql, scope, Some(pages_of(2))).await;
         found.sort_unstable();
         found.dedup();
         assert_eq!((found.len(), fault.struck()), (expected, 3), "{sql}");
-        world.rig.clear_faults();
+        fixture.rig.clear_faults();
     }
     // Single pages are empty too: a client that stops at the first would find nothing.
-    world.rig.fault(Fault::on(Kind::Query).empty_page());
+    fixture.rig.fault(Fault::on(Kind::Query).empty_page());
     let items =
-        world.container.query_items::<Value>("SELECT * FROM c", FeedScope::partition("P4"), None).await;
+        fixture.container.query_items::<Value>("SELECT * FROM c", FeedScope::partition("P4"), None).await;
     let pages: Vec<usize> =
         items.unwrap().into_pages().map(|page| page.unwrap().items().len()).collect().await;
     assert_eq!(pages, [0, 3]);
@@ -134,9 +138,9 @@ async fn empty_pages_with_a_continuation_lose_nothing() {
 
 #[tokio::test]
 async fn the_rig_limits_pages_below_the_size_that_the_client_asks_for() {
-    let world = world().await;
-    world.rig.limit_pages(Some(2));
-    let items = world.container.query_items::<Value>(
+    let fixture = fixture().await;
+    fixture.rig.limit_pages(Some(2));
+    let items = fixture.container.query_items::<Value>(
         "SELECT * FROM c",
         FeedScope::partition("P4"),
         Some(pages_of(50)),
@@ -144,9 +148,9 @@ async fn the_rig_limits_pages_below_the_size_that_the_client_asks_for() {
     let pages: Vec<usize> =
         items.await.unwrap().into_pages().map(|page| page.unwrap().items().len()).collect().await;
     assert_eq!(pages, [2, 1]);
-    world.rig.limit_pages(None);
+    fixture.rig.limit_pages(None);
     let items =
-        world.container.query_items::<Value>("SELECT * FROM c", FeedScope::partition("P4"), None).await;
+        fixture.container.query_items::<Value>("SELECT * FROM c", FeedScope::partition("P4"), None).await;
     let pages: Vec<usize> =
         items.unwrap().into_pages().map(|page| page.unwrap().items().len()).collect().await;
     assert_eq!(pages, [3]);
@@ -163,38 +167,38 @@ macro_rules! next_ids {
 
 #[tokio::test]
 async fn a_change_feed_of_a_partition_shows_each_change_once_and_resumes() {
-    let world = World::new().await;
-    world.create("~ready", "old", json!({})).await;
+    let fixture = Fixture::new().await;
+    fixture.create("~ready", "old", json!({})).await;
     let start = async |options: Option<ChangeFeedOptions>| {
         let scope = FeedScope::partition("~ready");
-        world.container.query_change_feed::<Value>(scope, ChangeFeedStartFrom::Now, options).await.unwrap()
+        fixture.container.query_change_feed::<Value>(scope, ChangeFeedStartFrom::Now, options).await.unwrap()
     };
     let mut feed = start(None).await;
     assert_eq!(next_ids!(feed), [""; 0]);
-    world.create("~ready", "a", json!({})).await;
-    world.create("~other", "b", json!({})).await;
+    fixture.create("~ready", "a", json!({})).await;
+    fixture.create("~other", "b", json!({})).await;
     assert_eq!(next_ids!(feed), ["a"]);
     assert_eq!(next_ids!(feed), [""; 0]);
     let token = feed.to_continuation_token().unwrap();
-    world.create("~ready", "c", json!({})).await;
-    world.container.delete_item("~ready", "old", None).await.unwrap();
+    fixture.create("~ready", "c", json!({})).await;
+    fixture.container.delete_item("~ready", "old", None).await.unwrap();
     let mut resumed = start(Some(ChangeFeedOptions::default().with_continuation_token(token))).await;
     assert_eq!(next_ids!(resumed), ["c"], "deletes are not shown");
 }
 
 #[tokio::test]
 async fn empty_pages_of_a_change_feed_lose_nothing() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let scope = || FeedScope::partition("p");
-    world.create("p", "a", json!({})).await;
-    let fault = world.rig.fault(Fault::on(Kind::ChangeFeed).nth(1).empty_page());
-    let later = world.rig.fault(Fault::on(Kind::ChangeFeed).nth(3).empty_page());
+    fixture.create("p", "a", json!({})).await;
+    let fault = fixture.rig.fault(Fault::on(Kind::ChangeFeed).nth(1).empty_page());
+    let later = fixture.rig.fault(Fault::on(Kind::ChangeFeed).nth(3).empty_page());
     let feed =
-        world.container.query_change_feed::<Value>(scope(), ChangeFeedStartFrom::Beginning, None).await;
+        fixture.container.query_change_feed::<Value>(scope(), ChangeFeedStartFrom::Beginning, None).await;
     let mut feed = feed.unwrap();
     assert_eq!(next_ids!(feed), [""; 0]);
     assert_eq!(next_ids!(feed), ["a"]);
-    world.create("p", "b", json!({})).await;
+    fixture.create("p", "b", json!({})).await;
     assert_eq!(next_ids!(feed), [""; 0]);
     assert_eq!(next_ids!(feed), ["b"]);
     assert_eq!((fault.struck(), later.struck()), (1, 1));

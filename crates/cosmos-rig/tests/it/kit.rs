@@ -16,12 +16,12 @@ use tokio::net::TcpStream;
 pub(crate) const REGION: &str = "East US";
 
 /// A rig with the container `d/c`, whose partition key is `/instanceId`.
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) rig: Rig,
     pub(crate) container: ContainerClient,
 }
 
-impl World {
+impl Fixture {
     pub(crate) async fn new() -> Self {
         Self::with(RigOptions::default(), properties()).await
     }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::kit::World;
+use crate::kit::Fixture;
 
 /// Ten documents `q0` to `q9`, some without `lockedUntil` or `tag`.
-async fn world() -> World {
-    let world = World::new().await;
+async fn fixture() -> Fixture {
+    let fixture = Fixture::new().await;
     for n in 0..10 {
         let kind = if n % 2 == 1 { "w" } else { "o" };
         let mut fields =
@@ -19,12 +19,12 @@ async fn world() -> World {
         if n % 3 == 0 {
             fields["tag"] = json!(format!("g{n}"));
         }
-        world.create("Q", &format!("q{n}"), fields).await;
+        fixture.create("Q", &format!("q{n}"), fields).await;
     }
     for partition in 0..3 {
-        world.create(&format!("X{partition}"), "x", json!({ "type": "cross" })).await;
+        fixture.create(&format!("X{partition}"), "x", json!({ "type": "cross" })).await;
     }
-    world
+    fixture
 }
 
 /// The end of a query, its parameters, and the numbers of the documents that it finds.
@@ -32,9 +32,10 @@ type Case<'a> = (&'a str, &'a [(&'a str, Value)], &'a [u8]);
 
 #[tokio::test]
 async fn filters_orders_and_limits() {
-    let world = world().await;
-    let ids =
-        async |sql: &str, parameters: &[(&str, Value)]| world.rest().query("Q", sql, parameters).await.ids();
+    let fixture = fixture().await;
+    let ids = async |sql: &str, parameters: &[(&str, Value)]| {
+        fixture.rest().query("Q", sql, parameters).await.ids()
+    };
     let cases: &[Case<'_>] = &[
         (
             "WHERE c.instanceId = @i AND c.type = @t ORDER BY c.id",
@@ -72,7 +73,7 @@ async fn filters_orders_and_limits() {
 
 #[tokio::test]
 async fn projections_and_aggregates_in_one_partition() {
-    let world = world().await;
+    let fixture = fixture().await;
     let cases = [
         ("SELECT c.id, c.n FROM c WHERE c.n = 3", json!([{ "id": "q6", "n": 3 }])),
         ("SELECT VALUE c.id FROM c WHERE c.n = 3", json!(["q6"])),
@@ -80,10 +81,10 @@ async fn projections_and_aggregates_in_one_partition() {
         ("SELECT VALUE MAX(c.n) FROM c", json!([9])),
     ];
     for (sql, expected) in cases {
-        assert_eq!(world.rest().query("Q", sql, &[]).await.body["Documents"], expected, "{sql}");
+        assert_eq!(fixture.rest().query("Q", sql, &[]).await.body["Documents"], expected, "{sql}");
     }
-    let grouped = world.rest().query("Q", "SELECT c.type, COUNT(1) AS k FROM c GROUP BY c.type", &[]).await;
+    let grouped = fixture.rest().query("Q", "SELECT c.type, COUNT(1) AS k FROM c GROUP BY c.type", &[]).await;
     assert_eq!(grouped.body["Documents"].as_array().map(Vec::len), Some(2));
-    assert_eq!(world.rest().query("X1", "SELECT * FROM c", &[]).await.ids(), ["x"], "no other partition");
-    assert_eq!(world.rest().query("Q", "SELEC * FRM c", &[]).await.status, 400);
+    assert_eq!(fixture.rest().query("X1", "SELECT * FROM c", &[]).await.ids(), ["x"], "no other partition");
+    assert_eq!(fixture.rest().query("Q", "SELEC * FRM c", &[]).await.status, 400);
 }

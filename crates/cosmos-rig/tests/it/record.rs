@@ -6,35 +6,35 @@ use futures::StreamExt;
 use outlast_cosmos_rig::{ChargeModel, Kind, Record, RigOptions, Totals};
 use serde_json::{Value, json};
 
-use crate::kit::{World, document, properties};
+use crate::kit::{Fixture, document, properties};
 
 fn of_kind(records: &[Record], kind: Kind) -> &Record {
     records.iter().find(|record| record.kind == kind).unwrap_or_else(|| panic!("no {kind:?}"))
 }
 
 /// One operation of each kind, through the SDK.
-async fn run(world: &World) {
-    world.create("p", "a", json!({})).await;
-    world.container.upsert_item("p", "a", document("p", "a"), None).await.unwrap();
-    world.container.replace_item("p", "a", document("p", "a"), None).await.unwrap();
-    world.read("p", "a").await.unwrap();
+async fn run(fixture: &Fixture) {
+    fixture.create("p", "a", json!({})).await;
+    fixture.container.upsert_item("p", "a", document("p", "a"), None).await.unwrap();
+    fixture.container.replace_item("p", "a", document("p", "a"), None).await.unwrap();
+    fixture.read("p", "a").await.unwrap();
     let batch = TransactionalBatch::new("p").create_item(document("p", "b")).unwrap().read_item("a", None);
-    world.container.execute_transactional_batch(batch, None).await.unwrap();
+    fixture.container.execute_transactional_batch(batch, None).await.unwrap();
     let scope = || FeedScope::partition("p");
-    let items = world.container.query_items::<Value>("SELECT * FROM c", scope(), None).await.unwrap();
+    let items = fixture.container.query_items::<Value>("SELECT * FROM c", scope(), None).await.unwrap();
     assert_eq!(items.count().await, 2);
     let start = ChangeFeedStartFrom::Beginning;
-    let mut feed = world.container.query_change_feed::<Value>(scope(), start, None).await.unwrap();
+    let mut feed = fixture.container.query_change_feed::<Value>(scope(), start, None).await.unwrap();
     assert_eq!(feed.next().await.unwrap().unwrap().items().len(), 2);
-    world.container.delete_item("p", "a", None).await.unwrap();
-    assert_eq!(world.read("p", "a").await, Err(404));
+    fixture.container.delete_item("p", "a", None).await.unwrap();
+    assert_eq!(fixture.read("p", "a").await, Err(404));
 }
 
 #[tokio::test]
 async fn every_operation_is_recorded_with_its_documents_and_charges() {
-    let world = World::new().await;
-    run(&world).await;
-    let records = world.rig.recorded();
+    let fixture = Fixture::new().await;
+    run(&fixture).await;
+    let records = fixture.rig.recorded();
     assert!(
         records.iter().all(|record| record.http == 2 && record.executed && !record.faulted),
         "{records:#?}"
@@ -73,9 +73,9 @@ async fn every_operation_is_recorded_with_its_documents_and_charges() {
 
 #[tokio::test]
 async fn totals_count_requests_and_operations() {
-    let world = World::new().await;
-    run(&world).await;
-    let totals = world.rig.totals();
+    let fixture = Fixture::new().await;
+    run(&fixture).await;
+    let totals = fixture.rig.totals();
     assert_eq!(totals.data_requests(), 9);
     assert_eq!(
         (totals.operations[&Kind::Create], totals.by_kind[&Kind::Create]),
@@ -84,37 +84,37 @@ async fn totals_count_requests_and_operations() {
     );
     assert_eq!((totals.operations[&Kind::Read], totals.by_kind[&Kind::Batch]), (3, 1));
     assert_eq!((totals.documents_read, totals.documents_written), (6, 5));
-    let summed = Totals::of(&world.rig.recorded());
+    let summed = Totals::of(&fixture.rig.recorded());
     assert_eq!((summed.requests, summed.request_bytes), (totals.requests, totals.request_bytes));
     assert!(totals.request_bytes > 0 && totals.response_bytes > 0 && totals.charge > 40.0);
-    world.rig.take_recorded();
-    assert_eq!((world.rig.totals().requests, world.rig.recorded().len()), (0, 0));
+    fixture.rig.take_recorded();
+    assert_eq!((fixture.rig.totals().requests, fixture.rig.recorded().len()), (0, 0));
 }
 
 #[tokio::test]
 async fn long_runs_keep_totals_only() {
     let options = RigOptions { keeps_records: false, ..RigOptions::default() };
-    let world = World::with(options, properties()).await;
-    world.create("p", "a", json!({})).await;
-    assert_eq!(world.rig.recorded().len(), 0);
-    assert_eq!(world.rig.totals().by_kind[&Kind::Create], 1);
+    let fixture = Fixture::with(options, properties()).await;
+    fixture.create("p", "a", json!({})).await;
+    assert_eq!(fixture.rig.recorded().len(), 0);
+    assert_eq!(fixture.rig.totals().by_kind[&Kind::Create], 1);
 }
 
 #[tokio::test]
 async fn http_1_and_http_2_are_served_on_one_port() {
-    let world = World::new().await;
-    world.create("p", "a", json!({})).await;
-    assert_eq!(world.rest().read("p", "a").await.status, 200);
+    let fixture = Fixture::new().await;
+    fixture.create("p", "a", json!({})).await;
+    assert_eq!(fixture.rest().read("p", "a").await.status, 200);
     let versions: Vec<u8> =
-        world.rig.recorded().iter().filter(|r| r.kind.is_data()).map(|r| r.http).collect();
+        fixture.rig.recorded().iter().filter(|r| r.kind.is_data()).map(|r| r.http).collect();
     assert_eq!(versions, [2, 1]);
 }
 
 #[tokio::test]
 async fn a_larger_document_costs_more() {
-    let world = World::new().await;
-    world.rest().create("p", json!({ "id": "a", "instanceId": "p", "d": "x".repeat(10 * 1024) })).await;
-    let charge = world.rig.recorded()[0].charge;
+    let fixture = Fixture::new().await;
+    fixture.rest().create("p", json!({ "id": "a", "instanceId": "p", "d": "x".repeat(10 * 1024) })).await;
+    let charge = fixture.rig.recorded()[0].charge;
     let model = ChargeModel::default();
     assert!((charge - (model.create + 10.0 * model.write_kb)).abs() < 1e-9, "{charge}");
 }

@@ -7,57 +7,57 @@ use azure_data_cosmos::models::{
 use outlast_cosmos_rig::RigOptions;
 use serde_json::{Value, json};
 
-use crate::kit::{World, code, document, key, properties};
+use crate::kit::{Fixture, code, document, key, properties};
 
 const CROSS: (&str, &str) = ("x-ms-documentdb-query-enablecrosspartition", "true");
 
 #[tokio::test]
 async fn ids_with_forbidden_characters_are_refused_in_binary_bodies_and_in_batches() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let long = "x".repeat(1024);
     for id in ["a/b", "a\\b", "a?b", "a#b", "", &long] {
         // The SDK sends this body as binary JSON.
-        let refused = world.container.create_item("p", id, document("p", id), None).await;
+        let refused = fixture.container.create_item("p", id, document("p", id), None).await;
         assert_eq!(refused.map_err(|error| code(&error)).err(), Some(400), "{id}");
-        let refused = world.rest().create("p", document("p", id)).await;
+        let refused = fixture.rest().create("p", document("p", id)).await;
         assert_eq!(refused.status, 400, "{id}");
         let batch = TransactionalBatch::new("p").create_item(document("p", "fine")).unwrap();
         let batch = batch.create_item(document("p", id)).unwrap();
-        let refused = world.container.execute_transactional_batch(batch, None).await;
+        let refused = fixture.container.execute_transactional_batch(batch, None).await;
         assert_eq!(refused.map_err(|error| code(&error)).err(), Some(400), "{id}");
     }
-    assert_eq!(world.read("p", "fine").await, Err(404));
-    world.create("p", &"x".repeat(1023), json!({})).await;
+    assert_eq!(fixture.read("p", "fine").await, Err(404));
+    fixture.create("p", &"x".repeat(1023), json!({})).await;
 }
 
 #[tokio::test]
 async fn a_partition_key_is_required_and_limited() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let path = "/dbs/d/colls/c/docs";
-    let missing = world.rest().send("POST", path, &[], Some(document("p", "a"))).await.unwrap();
+    let missing = fixture.rest().send("POST", path, &[], Some(document("p", "a"))).await.unwrap();
     assert_eq!((missing.status, missing.substatus()), (400, Some("1001")));
-    let missing = world.rest().send("GET", &format!("{path}/a"), &[], None).await.unwrap();
+    let missing = fixture.rest().send("GET", &format!("{path}/a"), &[], None).await.unwrap();
     assert_eq!(missing.status, 400);
     let raw = [("x-ms-documentdb-partitionkey", "[\"é\"]".to_string())];
-    let raw = world.rest().send("POST", path, &raw, Some(document("é", "a"))).await.unwrap();
+    let raw = fixture.rest().send("POST", path, &raw, Some(document("é", "a"))).await.unwrap();
     assert_eq!(raw.status, 400, "the header is not ASCII");
-    let other = world.rest().create("q", document("p", "a")).await;
+    let other = fixture.rest().create("q", document("p", "a")).await;
     assert_eq!(other.status, 400, "the header differs from the document");
     let long = "k".repeat(2049);
-    assert_eq!(world.rest().create(&long, document(&long, "a")).await.status, 400);
+    assert_eq!(fixture.rest().create(&long, document(&long, "a")).await.status, 400);
     let fits = "k".repeat(2048);
-    assert_eq!(world.rest().create(&fits, document(&fits, "a")).await.status, 201);
+    assert_eq!(fixture.rest().create(&fits, document(&fits, "a")).await.status, 201);
 }
 
 #[tokio::test]
 async fn documents_are_checked() {
-    let world = World::new().await;
-    let rest = world.rest();
+    let fixture = Fixture::new().await;
+    let rest = fixture.rest();
     let nested = |levels: usize| (1..levels).fold(json!([]), |inner, _| json!([inner]));
     let mut deep = document("p", "deep");
     deep["d"] = nested(128);
     assert_eq!(rest.create("p", deep.clone()).await.status, 400, "with the document itself, 129 levels");
-    let refused = world.container.create_item("p", "deep", &deep, None).await;
+    let refused = fixture.container.create_item("p", "deep", &deep, None).await;
     assert_eq!(refused.map_err(|error| code(&error)).err(), Some(400));
     deep["d"] = nested(120);
     assert_eq!(rest.create("p", deep).await.status, 201);
@@ -78,11 +78,11 @@ async fn documents_are_checked() {
 
 #[tokio::test]
 async fn queries_over_partitions_must_be_asked_for_and_are_not_merged_by_the_gateway() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     for partition in 0..5 {
-        world.create(&format!("P{partition}"), "a", json!({ "n": partition })).await;
+        fixture.create(&format!("P{partition}"), "a", json!({ "n": partition })).await;
     }
-    let rest = world.rest();
+    let rest = fixture.rest();
     assert_eq!(rest.query_with(&[], "SELECT * FROM c", &[]).await.status, 400);
     let cross = [(CROSS.0, CROSS.1.to_string())];
     assert_eq!(rest.query_with(&cross, "SELECT * FROM c WHERE c.n >= 0", &[]).await.ids().len(), 5);
@@ -105,15 +105,15 @@ async fn queries_over_partitions_must_be_asked_for_and_are_not_merged_by_the_gat
 
 #[tokio::test]
 async fn strings_in_double_quotes_are_refused_instead_of_finding_nothing() {
-    let world = World::new().await;
-    world.create("p", "a", json!({})).await;
-    let refused = world.rest().query("p", "SELECT * FROM c WHERE c.id = \"a\"", &[]).await;
+    let fixture = Fixture::new().await;
+    fixture.create("p", "a", json!({})).await;
+    let refused = fixture.rest().query("p", "SELECT * FROM c WHERE c.id = \"a\"", &[]).await;
     assert_eq!(refused.status, 400);
-    assert_eq!(world.rest().query("p", "SELECT * FROM c WHERE c.id = 'a'", &[]).await.ids(), ["a"]);
-    let brackets = world.rest().query("p", "SELECT * FROM c WHERE c[\"id\"] = 'a'", &[]).await;
+    assert_eq!(fixture.rest().query("p", "SELECT * FROM c WHERE c.id = 'a'", &[]).await.ids(), ["a"]);
+    let brackets = fixture.rest().query("p", "SELECT * FROM c WHERE c[\"id\"] = 'a'", &[]).await;
     assert_eq!(brackets.status, 400);
     let long = format!("SELECT * FROM c WHERE c.id = '{}'", "x".repeat(512 * 1024));
-    assert_eq!(world.rest().query("p", &long, &[]).await.status, 400);
+    assert_eq!(fixture.rest().query("p", &long, &[]).await.status, 400);
 }
 
 fn indexed() -> ContainerProperties {
@@ -130,8 +130,8 @@ fn indexed() -> ContainerProperties {
 
 #[tokio::test]
 async fn orders_need_an_index() {
-    let world = World::with(RigOptions::default(), indexed()).await;
-    world.create("p", "a", json!({ "t": "i", "at": 1, "d": 2 })).await;
+    let fixture = Fixture::with(RigOptions::default(), indexed()).await;
+    fixture.create("p", "a", json!({ "t": "i", "at": 1, "d": 2 })).await;
     let cases = [
         ("SELECT * FROM c ORDER BY c.at", 200),
         ("SELECT * FROM c ORDER BY c.t, c.at", 200),
@@ -141,20 +141,20 @@ async fn orders_need_an_index() {
         ("SELECT * FROM c ORDER BY c.d", 400),
     ];
     for (sql, status) in cases {
-        assert_eq!(world.rest().query("p", sql, &[]).await.status, status, "{sql}");
+        assert_eq!(fixture.rest().query("p", sql, &[]).await.status, status, "{sql}");
     }
-    world.rig.take_recorded();
-    world.rest().query("p", "SELECT * FROM c WHERE c.t = 'i' AND c.d > 1 ORDER BY c.at", &[]).await;
-    assert_eq!(world.rig.recorded()[0].unindexed, ["/d"]);
+    fixture.rig.take_recorded();
+    fixture.rest().query("p", "SELECT * FROM c WHERE c.t = 'i' AND c.d > 1 ORDER BY c.at", &[]).await;
+    assert_eq!(fixture.rig.recorded()[0].unindexed, ["/d"]);
 }
 
 #[tokio::test]
 async fn invalid_indexing_policies_are_refused() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let create = async |id: &str, policy: Value| {
         let key = json!({ "paths": ["/p"], "kind": "Hash", "version": 2 });
         let body = json!({ "id": id, "partitionKey": key, "indexingPolicy": policy });
-        world.rest().send("POST", "/dbs/d/colls", &[], Some(body)).await.unwrap().status
+        fixture.rest().send("POST", "/dbs/d/colls", &[], Some(body)).await.unwrap().status
     };
     assert_eq!(create("a", json!({ "includedPaths": [{ "path": "nope" }], "excludedPaths": [] })).await, 400);
     assert_eq!(create("b", json!({ "includedPaths": [{ "path": "/t/?" }], "excludedPaths": [] })).await, 400);
@@ -164,15 +164,15 @@ async fn invalid_indexing_policies_are_refused() {
 #[tokio::test]
 async fn a_rig_that_is_not_strict_answers_as_the_emulator_does() {
     let options = RigOptions { strict: false, ..RigOptions::default() };
-    let world = World::with(options, indexed()).await;
-    assert_eq!(world.rest().create("p", document("p", "a?b")).await.status, 201);
-    assert_eq!(world.rest().query("p", "SELECT * FROM c ORDER BY c.d", &[]).await.status, 200);
-    assert_eq!(world.rest().query("p", "SELECT * FROM c WHERE c.id = \"a?b\"", &[]).await.ids(), [""; 0]);
+    let fixture = Fixture::with(options, indexed()).await;
+    assert_eq!(fixture.rest().create("p", document("p", "a?b")).await.status, 201);
+    assert_eq!(fixture.rest().query("p", "SELECT * FROM c ORDER BY c.d", &[]).await.status, 200);
+    assert_eq!(fixture.rest().query("p", "SELECT * FROM c WHERE c.id = \"a?b\"", &[]).await.ids(), [""; 0]);
 }
 
 #[tokio::test]
 async fn a_slash_at_the_end_of_a_path_is_accepted() {
-    let world = World::new().await;
-    let answer = world.rest().send("GET", "/dbs/d/colls/c/", &[], None).await.unwrap();
+    let fixture = Fixture::new().await;
+    let answer = fixture.rest().send("GET", "/dbs/d/colls/c/", &[], None).await.unwrap();
     assert_eq!(answer.status, 200);
 }

@@ -7,46 +7,47 @@ use futures::StreamExt;
 use outlast_cosmos_rig::{Kind, Rig, RigOptions};
 use serde_json::{Value, json};
 
-use crate::kit::{Rest, World, connect, document, properties};
+use crate::kit::{Fixture, Rest, connect, document, properties};
 
-async fn numbers(world: &World) -> Vec<u64> {
+async fn numbers(fixture: &Fixture) -> Vec<u64> {
     let query = Query::from("SELECT * FROM c ORDER BY c.n");
-    let items = world.container.query_items::<Value>(query, FeedScope::full_container(), None).await.unwrap();
+    let items =
+        fixture.container.query_items::<Value>(query, FeedScope::full_container(), None).await.unwrap();
     items.map(|item| item.unwrap()["n"].as_u64().unwrap()).collect().await
 }
 
 #[tokio::test]
 async fn documents_are_found_after_a_split() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     for n in 0..20 {
-        world.create(&format!("P{n}"), "a", json!({ "n": n })).await;
+        fixture.create(&format!("P{n}"), "a", json!({ "n": n })).await;
     }
-    assert_eq!(numbers(&world).await.len(), 20);
+    assert_eq!(numbers(&fixture).await.len(), 20);
     let ranges = async || {
-        let answer = world.rest().send("GET", "/dbs/d/colls/c/pkranges", &[], None).await.unwrap();
+        let answer = fixture.rest().send("GET", "/dbs/d/colls/c/pkranges", &[], None).await.unwrap();
         answer.body["PartitionKeyRanges"].as_array().map_or(0, Vec::len)
     };
     assert_eq!(ranges().await, 4);
     for partition in 0..4 {
-        assert_eq!(world.rig.split("d", "c", partition).await.unwrap().len(), 2);
+        assert_eq!(fixture.rig.split("d", "c", partition).await.unwrap().len(), 2);
     }
     assert_eq!(ranges().await, 8);
-    assert_eq!(numbers(&world).await, (0..20).collect::<Vec<_>>());
+    assert_eq!(numbers(&fixture).await, (0..20).collect::<Vec<_>>());
     for n in 0..20 {
-        assert_eq!(world.read(&format!("P{n}"), "a").await.unwrap()["n"], n);
+        assert_eq!(fixture.read(&format!("P{n}"), "a").await.unwrap()["n"], n);
     }
-    assert!(world.rig.split("d", "c", 0).await.is_err(), "the parent is gone");
+    assert!(fixture.rig.split("d", "c", 0).await.is_err(), "the parent is gone");
 }
 
 #[tokio::test]
 async fn a_partition_refuses_requests_while_it_is_split() {
-    let world = World::new().await;
-    let splits: Vec<_> = (0..4).map(|partition| world.rig.begin_split("d", "c", partition)).collect();
+    let fixture = Fixture::new().await;
+    let splits: Vec<_> = (0..4).map(|partition| fixture.rig.begin_split("d", "c", partition)).collect();
     let mut begun: Vec<_> = splits.into_iter().filter_map(Result::ok).collect();
     assert!(!begun.is_empty());
     let mut refused = 0;
     for n in 0..20 {
-        let answer = world.rest().create(&format!("P{n}"), document(&format!("P{n}"), "a")).await;
+        let answer = fixture.rest().create(&format!("P{n}"), document(&format!("P{n}"), "a")).await;
         refused += usize::from((answer.status, answer.substatus()) == (410, Some("1007")));
     }
     assert!(refused > 0);
@@ -54,7 +55,7 @@ async fn a_partition_refuses_requests_while_it_is_split() {
         split.complete().await.unwrap();
     }
     for n in 0..20 {
-        let status = world.rest().create(&format!("P{n}"), document(&format!("P{n}"), "b")).await.status;
+        let status = fixture.rest().create(&format!("P{n}"), document(&format!("P{n}"), "b")).await.status;
         assert_eq!(status, 201);
     }
 }

@@ -1,7 +1,7 @@
 //! Activities: functions that a worker runs outside of the orchestration, at least once.
 
 use super::entropy::SystemCall;
-use super::{Op, Operation};
+use super::{HasOutcome, Op, Operation};
 use crate::context::{Identity, OrchestrationContext};
 use crate::decide::Emitted;
 use crate::draft::{Draft, Recorded, Retry};
@@ -330,5 +330,20 @@ impl Operation for Activity {
             let note = EventKind::ActivityCancelRequested { reason: reason.clone() };
             closing.execution.record(draft, Some(event_id), note);
         }
+    }
+}
+
+impl HasOutcome for Activity {
+    fn send_again(&self, instance: &str, execution_id: u64, decision: &Event) -> Option<WorkItem> {
+        let EventKind::ActivityScheduled { name, input, session_id, tag } = &decision.kind else { return None };
+        Some(WorkItem::ActivityExecute {
+            instance: instance.to_string(),
+            execution_id,
+            id: decision.event_id,
+            name: name.clone(),
+            input: input.clone(),
+            session_id: session_id.clone(),
+            tag: tag.clone(),
+        })
     }
 }

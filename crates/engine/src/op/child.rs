@@ -1,6 +1,6 @@
 //! Child orchestrations: the execution that schedules a child receives its outcome.
 
-use super::{Op, Operation};
+use super::{HasOutcome, Op, Operation};
 use crate::context::OrchestrationContext;
 use crate::draft::{ChildEnded, Draft, Recorded};
 use crate::execution::{Execution, Stop};
@@ -380,6 +380,12 @@ impl Operation for Child {
             let instance = execution.summary.children.instance(event_id).map(str::to_string);
             draft.commit.orchestrator_items.extend(instance.map(|instance| cancel(instance, reason)));
         }
+    }
+}
+
+impl HasOutcome for Child {
+    fn send_again(&self, _instance: &str, _execution_id: u64, _decision: &Event) -> Option<WorkItem> {
+        None
     }
 }
 

@@ -186,6 +186,23 @@ pub(crate) trait Operation {
     fn end(&self, _closing: &mut Closing<'_>, _draft: &mut Draft) {}
 }
 
+/// An operation with outcomes: its decisions wait for a message. The compiler asks every operation with a list of outcomes for it.
+pub(crate) trait HasOutcome: Operation {
+    /// The work item that a reset or a fork sends for a decision without an outcome, in the execution that it begins. `None` if the
+    /// decision waits on without an item, and for children, which [`crate::reset`] answers by their state.
+    fn send_again(&self, instance: &str, execution_id: u64, decision: &Event) -> Option<WorkItem>;
+}
+
+/// The operation, if the table gives it outcomes.
+macro_rules! with_outcome {
+    ($implementation:expr) => {
+        None
+    };
+    ($implementation:expr, $($outcome:ident)+) => {
+        Some($implementation)
+    };
+}
+
 /// The table of operations: `Type(file)`, then the variants of `Action`, `EventKind` (by [`Role`]) and `WorkItem` that
 /// belong to the operation.
 macro_rules! operations {
@@ -219,6 +236,13 @@ macro_rules! operations {
         impl Op {
             /// Every operation, in the order in which a turn notes dropped futures and ends decisions.
             pub(crate) const ALL: &[Self] = &[$($(#[$when])? Self::$op,)*];
+
+            /// `None` if the decisions of the operation wait for no message.
+            pub(crate) fn with_outcome(self) -> Option<&'static dyn HasOutcome> {
+                match self {
+                    $($(#[$when])? Self::$op => with_outcome!(&$file::$op $(, $($outcome)*)?),)*
+                }
+            }
 
             pub(crate) fn of_action(action: &Action) -> Self {
                 match action {

@@ -1,6 +1,6 @@
 //! Timers. The time at which a timer fires is fixed when it is first scheduled.
 
-use super::{Op, Operation};
+use super::{HasOutcome, Op, Operation};
 use crate::context::{Identity, OrchestrationContext};
 use crate::draft::{Draft, Recorded};
 use crate::execution::{Execution, Stop};
@@ -81,5 +81,13 @@ impl Operation for Timer {
             id: decision.event_id,
             fire_at_ms,
         });
+    }
+}
+
+impl HasOutcome for Timer {
+    fn send_again(&self, instance: &str, execution_id: u64, decision: &Event) -> Option<WorkItem> {
+        let EventKind::TimerCreated { fire_at_ms } = decision.kind else { return None };
+        let instance = instance.to_string();
+        Some(WorkItem::TimerFired { instance, execution_id, id: decision.event_id, fire_at_ms })
     }
 }

@@ -1,6 +1,6 @@
 //! The plan of a reset or a fork.
 
-use super::{ChildState, Cut, CutError};
+use super::{ChildState, Cut, CutError, operation_with_outcome};
 use crate::op::kv::KvValue;
 use crate::version;
 use outlast_model::{
@@ -125,33 +125,21 @@ impl Cut<'_> {
         self.kept.iter().map(copy).collect()
     }
 
-    /// Schedules open activities and timers.
+    /// Sends the work items of open decisions again.
     fn schedule_again(&self, begin: &mut TurnCommit, summary: &mut ResetSummary, target: &str) {
-        let execution_id = begin.execution_id;
-        for (id, event) in &self.open {
-            match &event.kind {
-                EventKind::ActivityScheduled { name, input, session_id, tag } => {
+        for decision in self.open.values() {
+            let operation = operation_with_outcome(decision);
+            let item = operation.and_then(|op| op.send_again(target, begin.execution_id, decision));
+            match item {
+                Some(activity @ WorkItem::ActivityExecute { .. }) => {
                     summary.activities += 1;
-                    begin.worker_items.push(WorkItem::ActivityExecute {
-                        instance: target.to_string(),
-                        execution_id,
-                        id: *id,
-                        name: name.clone(),
-                        input: input.clone(),
-                        session_id: session_id.clone(),
-                        tag: tag.clone(),
-                    });
+                    begin.worker_items.push(activity);
                 }
-                EventKind::TimerCreated { fire_at_ms } => {
-                    summary.timers += 1;
-                    begin.orchestrator_items.push(WorkItem::TimerFired {
-                        instance: target.to_string(),
-                        execution_id,
-                        id: *id,
-                        fire_at_ms: *fire_at_ms,
-                    });
+                Some(message) => {
+                    summary.timers += usize::from(matches!(message, WorkItem::TimerFired { .. }));
+                    begin.orchestrator_items.push(message);
                 }
-                _ => {}
+                None => {}
             }
         }
     }

@@ -32,12 +32,14 @@ fn context_lines_of_the_recipe_are_in_the_named_files() {
 }
 
 #[test]
-fn methods_of_the_recipe_are_methods_of_the_trait() {
+fn methods_of_the_recipe_are_methods_of_the_traits() {
     let operation = read("crates/engine/src/op/mod.rs");
     let code = block("rust");
-    let implementation = code.split("impl Operation for ").nth(1).expect("the recipe implements the trait");
-    let signatures: Vec<&str> = implementation.lines().filter(|line| line.starts_with("    fn ")).collect();
-    assert_eq!(signatures.len(), 7, "{signatures:?}");
+    let (_, implementations) =
+        code.split_once("impl Operation for ").expect("the recipe implements the trait of operations");
+    assert!(implementations.contains("impl HasOutcome for "), "its outcome needs the second trait");
+    let signatures: Vec<&str> = implementations.lines().filter(|line| line.starts_with("    fn ")).collect();
+    assert_eq!(signatures.len(), 8, "{signatures:?}");
     for signature in signatures {
         let name = signature.trim().split('(').next().unwrap();
         assert!(operation.contains(&format!("    {name}(")), "the trait has no `{name}`");

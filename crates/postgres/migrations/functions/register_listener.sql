@@ -1,4 +1,4 @@
--- Registers what a process wants and may have, and notifies the other processes of the registration.
+-- Registers the notifications that a process wants and its eligibility, and notifies the other processes of the registration.
 CREATE FUNCTION {schema}.register_listener_1(
     p_channel text, p_id text, p_turns boolean, p_activities boolean, p_watches boolean,
     p_lowest text[], p_highest text[], p_tags text[], p_owners text[], p_for bigint

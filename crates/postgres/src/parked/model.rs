@@ -16,7 +16,7 @@
 use super::{Caller, Fetch, GroupDone, Parked, Reason, When};
 use crate::ask::Ask;
 use crate::notify::{Forward, Hops};
-use crate::queue::PerQueue;
+use outlast_provider_kit::queue::PerQueue;
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, LazyLock};

@@ -5,8 +5,8 @@ use crate::ask::{ActivityAsk, Ask, TurnAsk};
 use crate::leased::{ActivityFetch, LeaseSender, RawActivity, RawTurn, TurnFetch};
 use crate::notify::{Forward, Hops, PutOff, Wants};
 use crate::parked::{Caller, Fetch, GroupDone, Parked, Reason, When, due_in};
-use crate::queue::PerQueue;
 use outlast_model::defect::{self, Defect};
+use outlast_provider_kit::queue::PerQueue;
 use std::time::Duration;
 use tokio::time::Instant;
 

@@ -1,11 +1,11 @@
-//! Generated sequences of events drive a scheduler and a model of its server (`world.rs`). [`broken`] says which property a sequence
+//! Generated sequences of events drive a scheduler and a model of its server (`simulated_server.rs`). [`broken`] says which property a sequence
 //! breaks.
 
 mod requests;
-mod world;
+mod simulated_server;
 
 use proptest::prelude::*;
-use world::World;
+use simulated_server::SimulatedServer;
 
 /// The properties that every sequence must have when the lanes have come to rest.
 const REST: &str = "the lanes come to rest";
@@ -13,7 +13,7 @@ const COMMITTED: &str = "every request is committed once";
 const TURNS: &str = "no turn is fetchable while a fetch of turns is parked";
 const ACTIVITIES: &str = "no activity is fetchable while a fetch of activities is parked";
 
-/// What may happen to a scheduler. Numbers choose among what is there.
+/// An event of a generated sequence. Numbers choose among the existing requests and fetches.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Event {
     FetchTurn {
@@ -90,13 +90,13 @@ pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
 
 /// The property that these events break.
 pub(super) fn broken(events: Vec<Event>) -> Option<&'static str> {
-    let mut world = World::new();
-    events.into_iter().for_each(|event| world.on(event));
-    if !world.settle() {
+    let mut server = SimulatedServer::new();
+    events.into_iter().for_each(|event| server.on(event));
+    if !server.settle() {
         return Some(REST);
     }
-    let starves = world.starves();
-    match (world.waiting_requests, starves.turns, starves.activities) {
+    let starves = server.starves();
+    match (server.waiting_requests, starves.turns, starves.activities) {
         (1.., ..) => Some(COMMITTED),
         (_, true, _) => Some(TURNS),
         (_, _, true) => Some(ACTIVITIES),

@@ -12,7 +12,7 @@ pub enum ClientError {
     ManagementNotAvailable,
     /// An argument was rejected; nothing was stored.
     InvalidInput {
-        /// What is wrong with the argument, and what to do.
+        /// The problem with the argument, and its remedy.
         message: String,
     },
     /// The condition of a wait did not hold before its timeout.

@@ -15,7 +15,7 @@ use super::gather::{self, Member};
 use super::lease::{Kind, Lease};
 use super::noted;
 use super::run_ahead;
-use super::slot::{Fetched, Queue, hand_off};
+use super::slot::{Fetched, Queue, commit_in_task};
 use super::start::Started;
 use super::unregistered;
 use super::unregistered_pause::UnregisteredPause;
@@ -65,7 +65,7 @@ impl Queue for ActivityQueue {
     async fn fetch(&self, core: &Core, slot: usize) -> Result<Fetched<LeasedActivity>, ProviderError> {
         let freed = core.sessions.freed.notified();
         // An activity of a session is not leased ahead: the session would stay here while other nodes are idle.
-        let is_permanent = core.ahead(Kind::Activity).is_permanent(slot);
+        let is_permanent = core.further_slots(Kind::Activity).is_permanent(slot);
         let has_room = is_permanent && core.sessions.has_room();
         let session = SessionFetchConfig {
             owner_id: core.session_owner(slot),
@@ -163,7 +163,7 @@ const NO_OUTCOME: &str = "no delivery led to an outcome: the process ended or lo
 const GIVE_BACK_DELAY: Duration = Duration::from_millis(100);
 
 impl Delivery {
-    /// Runs the activity and hands its outcome off to be committed. Poisons the activity if it was delivered too often, and gives
+    /// Runs the activity and passes its outcome to a task that commits it. Poisons the activity if it was delivered too often, and gives
     /// it back if its handler is not registered or its session would exceed the limit of sessions.
     async fn process(
         mut self,
@@ -206,7 +206,7 @@ impl Delivery {
                         self.observe(ActivityOutcome::Retried(retry_after));
                     }
                 };
-                hand_off(core, ActivityQueue.name(), bytes, Box::pin(noted)).await;
+                commit_in_task(core, ActivityQueue.name(), bytes, Box::pin(noted)).await;
             }
             Outcome::Returned(result) => {
                 let bytes = match &result {
@@ -217,7 +217,7 @@ impl Delivery {
                 let committed = async move {
                     self.commit(lease, result, member).await;
                 };
-                hand_off(core, ActivityQueue.name(), bytes, Box::pin(committed)).await;
+                commit_in_task(core, ActivityQueue.name(), bytes, Box::pin(committed)).await;
             }
             // The activity was cancelled or another process holds its lease, so the store is not called (C4).
             Outcome::Cancelled => lease.settle(),

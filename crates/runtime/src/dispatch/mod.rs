@@ -1,18 +1,18 @@
 //! The dispatchers of a runtime: each fetches a turn or an activity, processes it, and commits it or gives it back.
 
 mod activity;
-pub(crate) mod ahead;
 mod backoff;
 mod catch_panic;
 mod commit;
 pub(crate) mod eager;
 #[cfg(test)]
 mod fixture;
+pub(crate) mod further_slots;
 pub(crate) mod gather;
 mod history;
 pub(crate) mod lease;
 mod noted;
-pub(crate) mod park;
+pub(crate) mod park_instance;
 pub(crate) mod paused;
 pub(crate) mod permits;
 pub(crate) mod retries;

@@ -7,7 +7,7 @@
 
 use super::commit::{CommitSummary, find_parents, kept, reset_refusals};
 use super::lease::{Kind, Lease};
-use super::park;
+use super::park_instance;
 use super::warm::{Announced, Position};
 use crate::core::Core;
 use crate::uncounted::UncountedCommit;
@@ -90,7 +90,7 @@ pub(super) async fn run<'a>(
     let TurnOutput { mut commit, report } = span.in_scope(|| outlast_engine::run(&mut execution, input));
     drop(permit);
     // The outcomes are queued, and the turn that takes them parks the instance.
-    if park::parks(core, &report) {
+    if park_instance::parks(core, &report) {
         return None;
     }
     observer::note_detached(core, instance, &mut commit);

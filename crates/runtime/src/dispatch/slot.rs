@@ -1,9 +1,9 @@
 //! The dispatch loop of a slot: fetch, wait for a permit, process, repeat. Each slot has its own fetch parked in the store, so a
 //! slot that processes a turn or an activity does not delay the others.
 
-use super::ahead::{QUICK_FETCH, QUICK_FETCHES};
 use super::backoff::backoff;
 use super::catch_panic::catch_panic;
+use super::further_slots::{QUICK_FETCH, QUICK_FETCHES};
 use super::lease::{Kind, Lease};
 use super::start::{Start, Started, pause_after_give_back, start};
 use super::unregistered_pause::UnregisteredPause;
@@ -125,13 +125,13 @@ impl<Q: Queue> Slot<Q> {
     }
 
     fn is_permanent(&self) -> bool {
-        self.core.ahead(self.queue.kind()).is_permanent(self.number)
+        self.core.further_slots(self.queue.kind()).is_permanent(self.number)
     }
 
     /// Whether this is a further slot and no item may be leased ahead.
     fn is_needless(&self) -> bool {
-        let ahead = self.core.ahead(self.queue.kind());
-        !ahead.is_permanent(self.number) && (ahead.is_excess(self.number) || self.core.gate.is_closed())
+        let slots = self.core.further_slots(self.queue.kind());
+        !slots.is_permanent(self.number) && (slots.is_excess(self.number) || self.core.gate.is_closed())
     }
 
     /// Fetches one item and processes it.
@@ -153,7 +153,7 @@ impl<Q: Queue> Slot<Q> {
             Fetched::Item(item) => {
                 let quick = since.elapsed() < QUICK_FETCH;
                 if quick && quick_fetches + 1 >= QUICK_FETCHES && !core.gate.is_closed() {
-                    spawn_slots(core, &self.queue, core.ahead(queue.kind()).grow());
+                    spawn_slots(core, &self.queue, core.further_slots(queue.kind()).grow());
                 }
                 let started = self.start_and_process(item).await;
                 return Ok(Next { pause: Duration::ZERO, quick: quick && started, end: !started });
@@ -210,7 +210,7 @@ impl<Q: Queue> Slot<Q> {
 impl<Q: Queue> Drop for Slot<Q> {
     fn drop(&mut self) {
         if !self.is_permanent() {
-            self.core.ahead(self.queue.kind()).ended();
+            self.core.further_slots(self.queue.kind()).ended();
         }
     }
 }
@@ -234,11 +234,11 @@ async fn pause_unless_stopping(core: &Core, pause: Duration) {
     }
 }
 
-/// Hands a commit off to a separate task, so that the slot can fetch again. The concurrency options limit how many turns and
+/// Runs a commit in a task of its own, so that the slot can fetch again. The concurrency options limit how many turns and
 /// activities run at a time, not how many commits are in progress: commits in progress share syncs of the store.
 ///
 /// `bytes` is the size of the commit's payloads. The commit is boxed because its future has many kilobytes and spawning a task moves it several times.
-pub(super) async fn hand_off(
+pub(super) async fn commit_in_task(
     core: &Arc<Core>,
     queue: &'static str,
     bytes: usize,

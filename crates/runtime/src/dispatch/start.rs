@@ -104,7 +104,7 @@ impl Started<'_> {
 
     /// The code has ended and another item may start. The returned value is kept until the commit of a turn was answered.
     pub(super) fn code_ended(self, core: &Core) -> Option<OwnedSemaphorePermit> {
-        core.ahead(self.kind).record(self.since.elapsed());
+        core.further_slots(self.kind).record(self.since.elapsed());
         self.only_redelivered
     }
 }
@@ -135,7 +135,7 @@ pub(super) async fn start<'a>(
     let mut permit = permits.try_take(slot).filter(|_| !exclusive || only_redelivered.is_some());
     if permit.is_none() {
         let unstarted = core.gate.enter();
-        if core.ahead(kind).is_excess(slot) {
+        if core.further_slots(kind).is_excess(slot) {
             return Start::GiveBack(Some(unstarted));
         }
         let acquired = async {
@@ -152,7 +152,7 @@ pub(super) async fn start<'a>(
             () = core.gate.wait_for(|unstarted| unstarted.closed > 0) => return Start::GiveBack(Some(unstarted)),
             taken = acquired => permit = taken,
             () = tokio::time::sleep(longest_wait(core, kind)) => {
-                core.ahead(kind).stop();
+                core.further_slots(kind).stop();
                 return Start::GiveBack(Some(unstarted));
             }
         }

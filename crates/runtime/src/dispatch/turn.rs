@@ -3,9 +3,9 @@
 use super::commit::Committing;
 use super::history::{self, InstanceState, LoadError};
 use super::lease::{Kind, Lease};
-use super::park;
+use super::park_instance;
 use super::paused;
-use super::slot::{Fetched, Queue, hand_off};
+use super::slot::{Fetched, Queue, commit_in_task};
 use super::start::Started;
 use super::undecodable;
 use super::unregistered;
@@ -87,7 +87,7 @@ impl Queue for TurnQueue {
             drop(only_redelivered);
             turn.core.metrics.record_orch_dispatcher_processing_duration(since.whole_ms());
         };
-        hand_off(core, self.name(), bytes, Box::pin(finished)).await;
+        commit_in_task(core, self.name(), bytes, Box::pin(finished)).await;
     }
 }
 
@@ -122,7 +122,7 @@ impl TurnDecision {
 /// The entry of the warm cache after the commit.
 pub(super) enum Keep {
     Execution(Box<Execution>),
-    /// That the instance had ended before this turn.
+    /// The position of an instance that had ended before this turn.
     Ended(Position),
     Nothing,
 }
@@ -228,7 +228,7 @@ impl Turn {
                 };
                 let details = self.poisoned(admitted.execution_id, attempts, batch, cause);
                 let failed = self.fail_admitted(state, fetched, *admitted, details, now_ms).await;
-                park::or_park(&self.core, unregistered, failed)
+                park_instance::or_park(&self.core, unregistered, failed)
             }
             (Admission::Run(admitted), None) => match state.oversized.clone().filter(|_| !admitted.is_new) {
                 None => self.run(Some(lease), state, *admitted, attempts, now_ms),
@@ -317,9 +317,9 @@ impl Turn {
                     let Admitted { execution_id, opening, notices, .. } = admitted;
                     let kv = BTreeMap::new();
                     let unrun = UnrunExecution { execution_id, opening, kv, history, notices };
-                    let reason = park::reason(&details);
+                    let reason = park_instance::reason(&details);
                     let failed = self.fail_without_code(unrun, details, now_ms);
-                    return park::or_park(&self.core, reason, failed);
+                    return park_instance::or_park(&self.core, reason, failed);
                 }
             },
         };
@@ -349,9 +349,9 @@ impl Turn {
         if let Some(lease) = lease {
             lease.clear_probe();
         }
-        let misfit = park::misfit(&output.report);
+        let misfit = park_instance::misfit(&output.report);
         let decision = TurnDecision::Commit { output: Box::new(output), keep: Keep::Execution(execution) };
-        park::or_park(&self.core, misfit, decision)
+        park_instance::or_park(&self.core, misfit, decision)
     }
 
     /// Creates an execution in which no code has run yet.
@@ -505,7 +505,7 @@ impl Turn {
     async fn commit_or_give_back(&self, lease: Lease, decision: TurnDecision) {
         let (lease, decision) = match decision {
             TurnDecision::Park { reason, otherwise } => {
-                match park::park(&self.core, &self.instance, lease, reason).await {
+                match park_instance::park(&self.core, &self.instance, lease, reason).await {
                     Some(lease) => (lease, *otherwise),
                     None => return,
                 }

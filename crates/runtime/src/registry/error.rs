@@ -22,7 +22,7 @@ pub enum RegistrationError {
         name: String,
         /// The text.
         version: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// Versions of one name have to be registered in ascending order.

@@ -25,7 +25,7 @@ impl Clock for VirtualClock {
     }
 }
 
-/// What happens to a call with several outcomes.
+/// The fate of a call with several outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,

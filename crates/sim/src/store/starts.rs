@@ -8,7 +8,7 @@ use crate::check::replay;
 use outlast_model::WorkItem;
 use outlast_provider::{Clock, EagerStart, ProviderError, TurnAhead};
 
-/// What the store holds of an instance.
+/// The numbers of rows that the store has for an instance.
 #[derive(Default)]
 struct Known {
     messages: usize,
@@ -72,7 +72,7 @@ impl FaultyStore {
         self.shared.call(&self.caller, self.begin_call("start_ahead", detail), show, call).await
     }
 
-    /// What the store holds of an instance. No fault happens during the read.
+    /// Counts the rows that the store has for an instance. No fault happens during the read.
     async fn known(&self, instance: &str) -> Known {
         let was_armed = self.shared.backend.statements.arm(false);
         let dump = self.shared.backend.dump().await.unwrap_or_default();

@@ -6,13 +6,13 @@ use crate::fetch::TurnAsk;
 use crate::leased::{Abandon, Renew, TurnFacts};
 use crate::park::{Ask, FetchState};
 use crate::plans::{db, steps_of_all};
-use crate::queue::PerQueue;
 use crate::transaction::{Transaction, Wakeups};
 use crate::{message, sql};
 use outlast_model::WorkItem;
 use outlast_provider::{ExecutionMetadata, MessageBound, OsEntropy};
 use outlast_provider_kit::CommitPlan;
 use outlast_provider_kit::plan::message_row;
+use outlast_provider_kit::queue::PerQueue;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -5,9 +5,9 @@ use crate::SqliteError;
 use crate::command::{Applied, Call};
 use crate::db::{Db, Result};
 use crate::park::FetchState;
-use crate::queue::PerQueue;
 use crate::transaction::Wakeups;
 use outlast_model::defect::{self, Defect};
+use outlast_provider_kit::queue::PerQueue;
 
 /// How long parked fetches are not polled after a failure.
 pub(super) const BACKOFF_MS: u64 = 200;

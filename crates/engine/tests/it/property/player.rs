@@ -93,7 +93,7 @@ impl Player {
                 return;
             }
             if self.waiting.is_empty() {
-                self.send_what_is_waited_for();
+                self.send_awaited_messages();
             }
             let mut batch = Vec::new();
             for _ in 0..=pick(4) {
@@ -193,7 +193,7 @@ impl Player {
     }
 
     /// Sends an event and a queue message to every wait of the program. Used when no message is waiting.
-    fn send_what_is_waited_for(&mut self) {
+    fn send_awaited_messages(&mut self) {
         for name in 0..3 {
             self.sent += 1;
             self.waiting.push(raise(&format!("s{name}"), &format!("event{}", self.sent)).address("i", 0));

@@ -52,7 +52,7 @@ async fn an_item_starts_when_a_permit_is_free() {
 async fn an_item_that_cannot_start_in_time_is_given_back_and_no_more_is_leased_ahead() {
     let core = narrow();
     let (one, two) = (leased(&core, Kind::Activity), leased(&core, Kind::Activity));
-    core.ahead(Kind::Activity).record(Duration::ZERO);
+    core.further_slots(Kind::Activity).record(Duration::ZERO);
     let _running = started(start_now(&core, Kind::Activity, &one, 1).await);
     let begun = tokio::time::Instant::now();
     let Start::GiveBack(Some(unstarted)) = start_now(&core, Kind::Activity, &two, 1).await else {
@@ -61,7 +61,7 @@ async fn an_item_that_cannot_start_in_time_is_given_back_and_no_more_is_leased_a
     assert_eq!(begun.elapsed(), LONGEST_WAIT);
     assert_eq!(core.gate.0.borrow().items, 1, "the item is not given back yet");
     drop(unstarted);
-    assert_eq!(core.ahead(Kind::Activity).grow(), 0..0);
+    assert_eq!(core.further_slots(Kind::Activity).grow(), 0..0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! The commit of a turn: the engine's `opening.rs`, `admit.rs` and `finish.rs` in short.
+//! The commit of a turn: `opening.rs`, `conclude.rs` and `finish.rs` of the engine in short.
 
 use super::bag::{Bag, Link, Message};
 use super::state::{Call, Life, State};

@@ -5,13 +5,13 @@ use super::requests::{activity, activity_lease, completion, give_back, turn_leas
 use crate::ask::{ActivityAsk, Ask, TurnAsk};
 use crate::hand_off::HandOffs;
 use crate::parked::{Caller, Fetch, GroupDone, Poll};
-use crate::queue::PerQueue;
 use crate::request::{Lease, Request};
 use crate::scheduler::large::LARGE_BYTES;
 use crate::scheduler::tests::{LIMITS, message_of, read_of, renewal};
 use crate::scheduler::{HandOffDone, LaneDone, Next, Scheduler};
 use crate::transaction::Transaction;
 use outlast_provider::{OsEntropy, TagFilter};
+use outlast_provider_kit::queue::PerQueue;
 use std::any::Any;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -19,8 +19,8 @@ use tokio::time::Instant;
 
 const LOCK_MS: u64 = 60_000;
 
-/// A scheduler and its server.
-pub(super) struct World {
+/// A server, and the scheduler that it executes transactions for.
+pub(super) struct SimulatedServer {
     scheduler: Scheduler,
     now: Instant,
     fetchable: PerQueue<usize>,
@@ -42,7 +42,7 @@ struct Running {
     executed: Option<Executed>,
 }
 
-/// What the server did.
+/// The results of the server.
 struct Executed {
     accepts: bool,
     /// Number of leases of each fetch, by poll group.
@@ -51,7 +51,7 @@ struct Executed {
     due_ms: Option<u64>,
 }
 
-/// What a transaction did to the fetches of one queue.
+/// The effect of a transaction on the fetches of one queue.
 struct Fetched<A, C> {
     groups: Vec<GroupDone<A, C>>,
     hand_offs: Vec<HandOffDone<A, C>>,
@@ -61,7 +61,7 @@ struct Fetched<A, C> {
     returned: usize,
 }
 
-impl World {
+impl SimulatedServer {
     pub(super) fn new() -> Self {
         Self {
             scheduler: Scheduler::new(LIMITS),

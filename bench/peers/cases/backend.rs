@@ -19,7 +19,7 @@ const STARTERS: usize = 8;
 /// Longer than any scenario.
 const NIGHT: Duration = Duration::from_secs(24 * 3600);
 
-pub(super) struct World {
+pub(super) struct Backend {
     pub(super) client: Client,
     pub(super) progress: Arc<Progress>,
     pub(super) durability: &'static str,
@@ -47,7 +47,7 @@ pub(super) fn sum(steps: usize) -> String {
     (0..steps).sum::<usize>().to_string()
 }
 
-impl World {
+impl Backend {
     /// Opens a fresh store, starts the runtime and runs one orchestration, so that no figure includes the first one.
     pub(super) async fn open(args: &Args) -> Result<Self, String> {
         let side::Store { provider, durability, counts } = side::open(args).await?;

@@ -27,7 +27,7 @@ pub(super) const QUICK_FETCHES: u32 = 2;
 const UNKNOWN: u64 = u64::MAX;
 
 /// The slots of one queue.
-pub(crate) struct Ahead {
+pub(crate) struct FurtherSlots {
     /// The concurrency option of the queue.
     permits: usize,
     /// The most slots.
@@ -38,7 +38,7 @@ pub(crate) struct Ahead {
     average_ns: AtomicU64,
 }
 
-impl Ahead {
+impl FurtherSlots {
     /// A crash counts a delivery of every leased item, so a runtime with a low `max_attempts` leases nothing ahead.
     pub(crate) fn new(permits: usize, max_attempts: u32) -> Self {
         let most = if max_attempts < LEAST_ATTEMPTS { permits } else { MOST_SLOTS.max(permits) };
@@ -111,53 +111,53 @@ mod tests {
 
     #[test]
     fn slots_double_up_to_the_most_while_items_run_fast() {
-        let ahead = Ahead::new(2, 10);
-        assert_eq!(ahead.grow(), 0..0, "nothing is known of the items yet");
-        ahead.record(FAST);
-        assert_eq!(ahead.grow(), 2..4);
-        assert_eq!(ahead.grow(), 4..8);
-        assert_eq!((ahead.grow(), ahead.grow(), ahead.grow()), (8..16, 16..32, 0..0));
-        assert!(!ahead.is_excess(31));
-        (0..30).for_each(|_| ahead.ended());
-        assert_eq!(ahead.grow(), 2..4);
+        let slots = FurtherSlots::new(2, 10);
+        assert_eq!(slots.grow(), 0..0, "nothing is known of the items yet");
+        slots.record(FAST);
+        assert_eq!(slots.grow(), 2..4);
+        assert_eq!(slots.grow(), 4..8);
+        assert_eq!((slots.grow(), slots.grow(), slots.grow()), (8..16, 16..32, 0..0));
+        assert!(!slots.is_excess(31));
+        (0..30).for_each(|_| slots.ended());
+        assert_eq!(slots.grow(), 2..4);
     }
 
     #[test]
     fn slow_items_and_items_that_start_late_end_the_growth() {
-        let ahead = Ahead::new(2, 10);
-        ahead.record(FAST);
-        ahead.grow();
-        ahead.record(Duration::from_secs(1));
-        assert!(ahead.is_excess(2) && !ahead.is_excess(1));
-        assert_eq!(ahead.grow(), 0..0);
-        (0..100).for_each(|_| ahead.record(FAST));
-        assert_eq!(ahead.grow(), 4..8);
-        ahead.stop();
-        assert!(ahead.is_excess(7));
-        ahead.record(Duration::MAX);
-        assert_eq!(ahead.grow(), 0..0);
+        let slots = FurtherSlots::new(2, 10);
+        slots.record(FAST);
+        slots.grow();
+        slots.record(Duration::from_secs(1));
+        assert!(slots.is_excess(2) && !slots.is_excess(1));
+        assert_eq!(slots.grow(), 0..0);
+        (0..100).for_each(|_| slots.record(FAST));
+        assert_eq!(slots.grow(), 4..8);
+        slots.stop();
+        assert!(slots.is_excess(7));
+        slots.record(Duration::MAX);
+        assert_eq!(slots.grow(), 0..0);
     }
 
     #[test]
     fn items_of_some_milliseconds_are_leased_ahead_in_small_numbers() {
-        let ahead = Ahead::new(2, 10);
-        ahead.record(Duration::from_millis(4));
-        assert_eq!((ahead.grow(), ahead.grow()), (2..4, 0..0));
+        let slots = FurtherSlots::new(2, 10);
+        slots.record(Duration::from_millis(4));
+        assert_eq!((slots.grow(), slots.grow()), (2..4, 0..0));
     }
 
     #[test]
     fn a_queue_with_many_permits_has_no_further_slots() {
-        let ahead = Ahead::new(64, 10);
-        ahead.record(FAST);
-        assert_eq!(ahead.grow(), 0..0);
+        let slots = FurtherSlots::new(64, 10);
+        slots.record(FAST);
+        assert_eq!(slots.grow(), 0..0);
     }
 
     #[test]
     fn a_runtime_with_few_attempts_leases_nothing_ahead() {
         for (max_attempts, further) in [(1, 0..0), (3, 0..0), (4, 2..4)] {
-            let ahead = Ahead::new(2, max_attempts);
-            ahead.record(FAST);
-            assert_eq!(ahead.grow(), further, "{max_attempts}");
+            let slots = FurtherSlots::new(2, max_attempts);
+            slots.record(FAST);
+            assert_eq!(slots.grow(), further, "{max_attempts}");
         }
     }
 }
