@@ -11,6 +11,7 @@
 //! | `instance/` | one file per subcommand for operators; `follow.rs`: their `--follow` |
 //! | `node.rs` | lists the nodes that report to a store |
 //! | `migrate.rs`, `migrate_from/`, `transfer/` | migrations; stores of `duroxide`; moves instances between stores and files |
+//! | `record.rs` | the records of the audit of commands that change instances |
 //! | `retention.rs` | deletes ended instances, records and dead letters by age |
 //! | `licenses.rs` | the licences of the packages in the command |
 //! | `serve.rs`, `token.rs` | the HTTP server and its token file |
@@ -41,6 +42,7 @@ mod orchestration;
 mod output;
 mod queue;
 mod queued;
+mod record;
 #[cfg(all(test, feature = "server", feature = "tui"))]
 mod reference;
 mod retention;
