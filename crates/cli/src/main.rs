@@ -8,6 +8,7 @@
 //! | `dead_letter.rs`, `orchestration.rs` | requeues and drops dead letters; pauses and resumes orchestrations |
 //! | `demo/` | a shop that demonstrates Outlast |
 //! | `doctor/` | looks for states that do not mend themselves |
+//! | `feature.rs` | the error for a command of a feature that was not built |
 //! | `instance/` | one file per subcommand for operators; `follow.rs`: their `--follow` |
 //! | `node.rs` | lists the nodes that report to a store |
 //! | `migrate.rs`, `migrate_from/`, `transfer/` | migrations; stores of `duroxide`; moves instances between stores and files |
@@ -31,6 +32,7 @@ mod doctor;
 mod duration;
 mod execution;
 mod failure;
+mod feature;
 mod follow;
 mod instance;
 mod licenses;
@@ -69,7 +71,7 @@ use std::time::Duration;
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return refused(&error),
+        Err(error) => return feature::missing(&error).map_or_else(|| refused(&error), Failure::report),
     };
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
