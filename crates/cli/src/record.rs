@@ -30,3 +30,52 @@ pub(crate) async fn record(client: &Client, by: &By, action: &str, target: &str)
             .after(&format!("the change of '{target}' was made, and the audit has no record of it"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outlast::providers::memory::MemoryProvider;
+    use outlast::providers::{Provider, ProviderAdmin, forward_provider};
+    use std::sync::Arc;
+
+    /// A store that keeps no audit.
+    struct Unaudited(MemoryProvider);
+
+    impl Provider for Unaudited {
+        forward_provider!(Provider, |this| this.0, except(as_management_capability));
+
+        fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+            Some(self)
+        }
+    }
+
+    impl ProviderAdmin for Unaudited {
+        forward_provider!(ProviderAdmin, |this| this.0, except(append_audit));
+    }
+
+    /// A store without management calls, which answers a record with an error.
+    struct Unmanaged(MemoryProvider);
+
+    impl Provider for Unmanaged {
+        forward_provider!(Provider, |this| this.0, except(as_management_capability));
+    }
+
+    async fn recorded(store: impl Provider + 'static) -> Result<(), Failure> {
+        let by = By { name: "ada".to_string(), reason: String::new() };
+        record(&Client::new(Arc::new(store)), &by, "instance.cancel", "order-1").await
+    }
+
+    #[tokio::test]
+    async fn change_in_a_store_without_an_audit_succeeds() {
+        recorded(Unaudited(MemoryProvider::new())).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn failure_of_the_record_says_that_the_change_was_made() {
+        let message = recorded(Unmanaged(MemoryProvider::new())).await.unwrap_err().to_string();
+        assert!(
+            message.starts_with("the change of 'order-1' was made, and the audit has no record"),
+            "{message}"
+        );
+    }
+}
