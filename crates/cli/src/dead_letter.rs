@@ -2,7 +2,7 @@
 
 use crate::args::Format;
 use crate::failure::Failure;
-use crate::output::{plain, print, table};
+use crate::output::{plain, print, print_list, table};
 use crate::store::{self, Intent, StoreArgs};
 use clap::{Args as ClapArgs, Subcommand};
 use outlast::lens::moment;
@@ -43,7 +43,7 @@ enum DeadLetterCommand {
 struct Common {
     #[command(flatten)]
     store: StoreArgs,
-    /// Output format: a table, or one JSON document
+    /// Output format: a table, one JSON document, or one JSON object per line
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
@@ -114,7 +114,9 @@ async fn list(args: ListArgs) -> Result<(), Failure> {
         }
     }
     reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
-    print(args.common.output, &Letters { dead_letters: letters, reasons, next }, Letters::text)
+    let letters = Letters { dead_letters: letters, reasons, next };
+    let next = letters.next.map(|next| next.to_string());
+    print_list(args.common.output, &letters, &letters.dead_letters, next.as_deref(), Letters::text)
 }
 
 async fn show(args: ShowArgs) -> Result<(), Failure> {

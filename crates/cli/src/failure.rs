@@ -79,6 +79,13 @@ impl Failure {
         Self { message: None, code: STOPPED }
     }
 
+    /// The same failure, with the sentence that tells its effect before the message.
+    pub(crate) fn after(self, effect: &str) -> Self {
+        let message =
+            self.message.map_or_else(|| effect.to_string(), |message| format!("{effect}: {message}"));
+        Self { message: Some(message), code: self.code }
+    }
+
     /// Whether the store could not be reached or was locked: the same call may work later.
     pub(crate) fn is_unavailable(&self) -> bool {
         self.code == UNAVAILABLE

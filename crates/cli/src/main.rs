@@ -8,9 +8,11 @@
 //! | `dead_letter.rs`, `orchestration.rs` | requeues and drops dead letters; pauses and resumes orchestrations |
 //! | `demo/` | a shop that demonstrates Outlast |
 //! | `doctor/` | looks for states that do not mend themselves |
+//! | `feature.rs` | the error for a command of a feature that was not built |
 //! | `instance/` | one file per subcommand for operators; `follow.rs`: their `--follow` |
 //! | `node.rs` | lists the nodes that report to a store |
 //! | `migrate.rs`, `migrate_from/`, `transfer/` | migrations; stores of `duroxide`; moves instances between stores and files |
+//! | `record.rs` | the records of the audit of commands that change instances |
 //! | `retention.rs` | deletes ended instances, records and dead letters by age |
 //! | `licenses.rs` | the licences of the packages in the command |
 //! | `serve.rs`, `token.rs` | the HTTP server and its token file |
@@ -30,6 +32,7 @@ mod doctor;
 mod duration;
 mod execution;
 mod failure;
+mod feature;
 mod follow;
 mod instance;
 mod licenses;
@@ -41,6 +44,7 @@ mod orchestration;
 mod output;
 mod queue;
 mod queued;
+mod record;
 #[cfg(all(test, feature = "server", feature = "tui"))]
 mod reference;
 mod retention;
@@ -67,7 +71,7 @@ use std::time::Duration;
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return refused(&error),
+        Err(error) => return feature::missing(&error).map_or_else(|| refused(&error), Failure::report),
     };
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,

@@ -13,6 +13,7 @@
 //! | `raise_event2` | it is for tests of a newer version of the contract |
 //! | `has_management_capability` | each call returns [`ClientError::ManagementNotAvailable`] if the store cannot do it |
 //! | `with_limits` | the server has the limits |
+//! | `with_request` | the server records the id of the HTTP request |
 //!
 //! A method that changes an instance takes no actor: the server records the name of the token. A start, an event or a cancellation that the
 //! instance cannot take is an error, and a page has at most 500 items.

@@ -56,7 +56,7 @@ enum Batch {
     Flush { done: oneshot::Sender<()>, ends: bool },
 }
 
-/// What traces need to know of one store.
+/// The facts about one store that traces need.
 pub(crate) struct StoreTraces {
     pub(crate) origins: Origins,
     folds: Mutex<HashMap<(String, u64), Fold>>,

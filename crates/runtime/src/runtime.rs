@@ -112,6 +112,7 @@ impl Runtime {
         answer_and_exit(|| Some(Build::new(orchestrations.clone(), &options)));
         let observability = ObservabilityHandle::without_logging();
         let metrics = Arc::clone(observability.metrics_provider());
+        metrics.export_poison();
         tracing::info!(
             target: "duroxide::runtime",
             "duroxide runtime ({}) starting with provider {} ({})",

@@ -1,7 +1,14 @@
 // Keys. They do nothing while a field has the focus.
 import { open } from "./act.js";
 
-const SCREENS = { i: "/instances", q: "/queues", d: "/dead-letters", a: "/audit", s: "/system" };
+const SCREENS = {
+  i: "/instances",
+  q: "/queues",
+  n: "/queues#nodes",
+  d: "/dead-letters",
+  a: "/audit",
+  s: "/system",
+};
 
 export function startKeys() {
   let goes = 0;

@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 /// The number of ports that are tried one after another.
 const PORTS: u16 = 20;
 
-/// What the page can do.
+/// The actions of the page.
 #[derive(Clone)]
 pub(super) struct Page {
     pub(super) client: Client,

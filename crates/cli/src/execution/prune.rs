@@ -5,14 +5,13 @@ use crate::duration::duration;
 use crate::failure::Failure;
 use crate::instance::unknown;
 use crate::output::{plain, print};
+use crate::record::{By, record};
 use crate::store::{self, Intent, Place, StoreArgs};
 use clap::Args as ClapArgs;
 use outlast::ExecutionStatus;
 use outlast::client::Client;
 use outlast::lens::counted;
-use outlast::providers::{
-    AuditEntry, Clock, ExecutionInfo, InstanceQuery, PruneOptions, SystemClock, saturating_ms,
-};
+use outlast::providers::{Clock, ExecutionInfo, InstanceQuery, PruneOptions, SystemClock, saturating_ms};
 use outlast::runtime::OrchestrationStatus;
 use serde::Serialize;
 use std::time::Duration;
@@ -102,15 +101,8 @@ async fn prune(
     args: &PruneArgs,
 ) -> Result<(u64, u64), Failure> {
     let pruned = client.prune_executions(instance, options.clone()).await?;
-    let entry = AuditEntry {
-        actor: args.by.clone(),
-        action: "execution.prune".to_string(),
-        target: instance.to_string(),
-        reason: args.reason.clone(),
-        request: None,
-        result: "done".to_string(),
-    };
-    client.append_audit(&entry).await?;
+    let by = By { name: args.by.clone(), reason: args.reason.clone() };
+    record(client, &by, "execution.prune", instance).await?;
     Ok((pruned.executions_deleted, pruned.events_deleted))
 }
 

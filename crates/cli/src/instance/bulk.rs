@@ -4,6 +4,7 @@ use super::args::{BulkArgs, Common};
 use super::list::{Selection, conditions};
 use crate::failure::Failure;
 use crate::output::{plain, print};
+use crate::record::By;
 use crate::store::{self, Intent};
 use outlast::client::{BulkChange, BulkVerb, Client};
 use outlast::lens::counted;
@@ -12,19 +13,6 @@ use serde::Serialize;
 
 /// The number of ids that a dry run shows.
 const SAMPLES: usize = 10;
-
-/// The person who makes a change, and the reason, for the audit.
-pub(super) struct By {
-    pub(super) name: String,
-    pub(super) reason: String,
-}
-
-impl By {
-    /// A command without an option for the name.
-    pub(super) fn command(reason: String) -> Self {
-        Self { name: "the command line".to_string(), reason }
-    }
-}
 
 pub(super) async fn run(common: Common, bulk: BulkArgs, verb: BulkVerb, by: By) -> Result<(), Failure> {
     let place = common.store.place()?;

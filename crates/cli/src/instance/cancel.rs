@@ -4,15 +4,17 @@ use super::args::Common;
 use super::must_run;
 use crate::failure::Failure;
 use crate::output::{plain, print};
+use crate::record::{By, record};
 use crate::store::{self, Intent};
 use serde::Serialize;
 
-pub(super) async fn run(common: Common, instance: String, reason: String) -> Result<(), Failure> {
+pub(super) async fn run(common: Common, instance: String, by: By) -> Result<(), Failure> {
     let place = common.store.place()?;
     let client = store::open(&place, Intent::Write).await?;
     must_run(&client, &place, &instance, "cancel").await?;
-    client.cancel_instance(instance.as_str(), reason.as_str()).await?;
-    let asked = Asked { instance, reason, cancel_requested: true };
+    client.cancel_instance(instance.as_str(), by.reason.as_str()).await?;
+    record(&client, &by, "instance.cancel", &instance).await?;
+    let asked = Asked { instance, reason: by.reason, cancel_requested: true };
     print(common.output, &asked, |asked| {
         format!(
             "Asked instance '{}' to stop. It fails at its next turn, in a process that runs it.\n",
@@ -21,12 +23,13 @@ pub(super) async fn run(common: Common, instance: String, reason: String) -> Res
     })
 }
 
-pub(super) async fn terminate(common: Common, instance: String, reason: String) -> Result<(), Failure> {
+pub(super) async fn terminate(common: Common, instance: String, by: By) -> Result<(), Failure> {
     let place = common.store.place()?;
     let client = store::open(&place, Intent::Write).await?;
     must_run(&client, &place, &instance, "terminate").await?;
-    client.terminate_instance(instance.as_str(), reason.as_str()).await?;
-    let told = Told { instance, reason, termination_requested: true };
+    client.terminate_instance(instance.as_str(), by.reason.as_str()).await?;
+    record(&client, &by, "instance.terminate", &instance).await?;
+    let told = Told { instance, reason: by.reason, termination_requested: true };
     print(common.output, &told, |told| {
         format!(
             "Instance '{}' ends at its next turn, in a process that runs it. No code of its orchestration runs any more.\n",

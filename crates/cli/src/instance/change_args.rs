@@ -32,7 +32,10 @@ pub(crate) struct CancelArgs {
     pub(crate) instance: Option<String>,
     #[command(flatten)]
     pub(crate) bulk: BulkArgs,
-    /// The reason, which is stored in the history
+    /// Your name, which is stored in the audit
+    #[arg(long, value_name = "NAME", default_value = "the command line")]
+    pub(crate) by: String,
+    /// The reason, which is stored in the history and in the audit
     #[arg(long, value_name = "TEXT", default_value = "cancelled from the command line")]
     pub(crate) reason: String,
 }
@@ -46,7 +49,10 @@ pub(crate) struct TerminateArgs {
     pub(crate) instance: Option<String>,
     #[command(flatten)]
     pub(crate) bulk: BulkArgs,
-    /// The reason, which is stored in the history
+    /// Your name, which is stored in the audit
+    #[arg(long, value_name = "NAME", default_value = "the command line")]
+    pub(crate) by: String,
+    /// The reason, which is stored in the history and in the audit
     #[arg(long, value_name = "TEXT", default_value = "terminated from the command line")]
     pub(crate) reason: String,
 }
@@ -154,6 +160,12 @@ pub(crate) struct StartArgs {
     /// What to do if an instance with this id exists, also one that has ended
     #[arg(long, value_name = "POLICY", default_value = "fail")]
     pub(crate) if_exists: IfExists,
+    /// Your name, which is stored in the audit
+    #[arg(long, value_name = "NAME", default_value = "the command line")]
+    pub(crate) by: String,
+    /// The reason, which is stored in the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -175,6 +187,12 @@ pub(crate) struct SignalArgs {
     /// The data of the event, as the text that its code gets
     #[arg(default_value = "")]
     pub(crate) data: String,
+    /// Your name, which is stored in the audit
+    #[arg(long, value_name = "NAME", default_value = "the command line")]
+    pub(crate) by: String,
+    /// The reason, which is stored in the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -188,6 +206,12 @@ pub(crate) struct EnqueueArgs {
     /// The message, as the text that its code gets
     #[arg(default_value = "")]
     pub(crate) data: String,
+    /// Your name, which is stored in the audit
+    #[arg(long, value_name = "NAME", default_value = "the command line")]
+    pub(crate) by: String,
+    /// The reason, which is stored in the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,19 +1,18 @@
 //! `outlast instance delete`
 
 use super::args::Common;
-use super::bulk::By;
 use super::unknown;
 use crate::failure::Failure;
 use crate::output::{plain, print};
+use crate::record::{By, record};
 use crate::store::{self, Intent};
-use outlast::client::{Client, ClientError};
-use outlast::providers::{AuditEntry, DeleteInstanceResult};
+use outlast::client::ClientError;
 use serde::Serialize;
 
 pub(super) async fn run(common: Common, instance: String, force: bool, by: By) -> Result<(), Failure> {
     let place = common.store.place()?;
     let client = store::open(&place, Intent::Write).await?;
-    let deleted = match delete(&client, &instance, force, &by).await {
+    let deleted = match client.delete_instance(&instance, force).await {
         Ok(deleted) => deleted,
         Err(ClientError::InstanceNotFound { .. }) => return Err(unknown(&instance, &place)),
         Err(ClientError::InstanceStillRunning { .. }) => {
@@ -28,6 +27,7 @@ pub(super) async fn run(common: Common, instance: String, force: bool, by: By) -
         }
         Err(error) => return Err(error.into()),
     };
+    record(&client, &by, "instance.delete", &instance).await?;
     let gone = Gone { instance, instances: deleted.instances_deleted, events: deleted.events_deleted };
     print(common.output, &gone, |gone| {
         let more = match gone.instances.saturating_sub(1) {
@@ -37,26 +37,6 @@ pub(super) async fn run(common: Common, instance: String, force: bool, by: By) -
         };
         format!("Deleted instance '{}'{more}, with {} events.\n", plain(&gone.instance), gone.events)
     })
-}
-
-/// Deletes a root with its descendants, and records it.
-pub(super) async fn delete(
-    client: &Client,
-    instance: &str,
-    force: bool,
-    by: &By,
-) -> Result<DeleteInstanceResult, ClientError> {
-    let deleted = client.delete_instance(instance, force).await?;
-    let entry = AuditEntry {
-        actor: by.name.clone(),
-        action: "instance.delete".to_string(),
-        target: instance.to_string(),
-        reason: by.reason.clone(),
-        request: None,
-        result: "done".to_string(),
-    };
-    client.append_audit(&entry).await?;
-    Ok(deleted)
 }
 
 #[derive(Serialize)]

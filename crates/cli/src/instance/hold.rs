@@ -1,10 +1,10 @@
 //! `outlast instance pause` and `outlast instance resume`
 
 use super::args::Common;
-use super::bulk::By;
 use super::must_run;
 use crate::failure::Failure;
 use crate::output::{plain, print};
+use crate::record::By;
 use crate::store::{self, Intent};
 use serde::Serialize;
 

@@ -27,10 +27,10 @@ mod waiting;
 mod why;
 
 use crate::failure::Failure;
+use crate::record::By;
 use crate::store::Place;
 pub(crate) use args::InstanceArgs;
 use args::InstanceCommand;
-use bulk::By;
 use outlast::Event;
 use outlast::client::{BulkVerb, Client};
 use outlast::lens::counted;
@@ -52,14 +52,20 @@ pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
         InstanceCommand::Signal(args) => send::signal(args).await,
         InstanceCommand::Enqueue(args) => send::enqueue(args).await,
         InstanceCommand::Wait(args) => wait::run(args).await,
-        InstanceCommand::Cancel(args) => match args.instance {
-            Some(instance) => cancel::run(args.common, instance, args.reason).await,
-            None => bulk::run(args.common, args.bulk, BulkVerb::Cancel, By::command(args.reason)).await,
-        },
-        InstanceCommand::Terminate(args) => match args.instance {
-            Some(instance) => cancel::terminate(args.common, instance, args.reason).await,
-            None => bulk::run(args.common, args.bulk, BulkVerb::Terminate, By::command(args.reason)).await,
-        },
+        InstanceCommand::Cancel(args) => {
+            let by = By { name: args.by, reason: args.reason };
+            match args.instance {
+                Some(instance) => cancel::run(args.common, instance, by).await,
+                None => bulk::run(args.common, args.bulk, BulkVerb::Cancel, by).await,
+            }
+        }
+        InstanceCommand::Terminate(args) => {
+            let by = By { name: args.by, reason: args.reason };
+            match args.instance {
+                Some(instance) => cancel::terminate(args.common, instance, by).await,
+                None => bulk::run(args.common, args.bulk, BulkVerb::Terminate, by).await,
+            }
+        }
         InstanceCommand::Delete(args) => {
             let by = By { name: args.by, reason: args.reason };
             match args.instance {

@@ -4,6 +4,7 @@ use super::args::{EnqueueArgs, SignalArgs};
 use super::must_run;
 use crate::failure::Failure;
 use crate::output::{plain, print};
+use crate::record::{By, record};
 use crate::store::{self, Intent};
 use serde::Serialize;
 
@@ -12,6 +13,8 @@ pub(super) async fn signal(args: SignalArgs) -> Result<(), Failure> {
     let client = store::open(&place, Intent::Write).await?;
     must_run(&client, &place, &args.instance, "signal").await?;
     client.raise_event(args.instance.as_str(), args.event.as_str(), args.data.as_str()).await?;
+    let by = By { name: args.by, reason: args.reason };
+    record(&client, &by, "instance.event", &args.instance).await?;
     let sent = Sent { instance: args.instance, event: Some(args.event), queue: None };
     print(args.common.output, &sent, Sent::text)
 }
@@ -21,6 +24,8 @@ pub(super) async fn enqueue(args: EnqueueArgs) -> Result<(), Failure> {
     let client = store::open(&place, Intent::Write).await?;
     must_run(&client, &place, &args.instance, "send to").await?;
     client.enqueue_event(args.instance.as_str(), args.queue.as_str(), args.data.as_str()).await?;
+    let by = By { name: args.by, reason: args.reason };
+    record(&client, &by, "instance.message", &args.instance).await?;
     let sent = Sent { instance: args.instance, event: None, queue: Some(args.queue) };
     print(args.common.output, &sent, Sent::text)
 }

@@ -3,6 +3,7 @@
 use super::args::{IfExists, StartArgs};
 use crate::failure::Failure;
 use crate::output::{plain, print};
+use crate::record::{By, record};
 use crate::store::{self, Intent};
 use outlast::client::Conflict;
 use outlast::providers::StartOutcome;
@@ -35,6 +36,10 @@ pub(super) async fn run(args: StartArgs) -> Result<(), Failure> {
     };
     let receipt = request.if_exists(conflict).send().await?;
     let is_started = receipt.is_started();
+    if is_started {
+        let by = By { name: args.by, reason: args.reason };
+        record(&client, &by, "instance.start", &receipt.instance).await?;
+    }
     let status = match receipt.outcome {
         StartOutcome::Started => None,
         StartOutcome::AlreadyExists { status } => status,

@@ -58,7 +58,7 @@ pub(crate) async fn target(place: &Place, dry_run: bool, create: bool) -> Result
     }
 }
 
-/// What the source has.
+/// The instances of the source.
 pub(crate) struct Found {
     source: String,
     ids: BTreeSet<String>,
@@ -213,7 +213,7 @@ impl<'a> Import<'a> {
     }
 }
 
-/// What was imported.
+/// The imported instances.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) dry_run: bool,

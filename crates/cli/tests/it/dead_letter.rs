@@ -33,6 +33,15 @@ async fn dead_letters_are_listed_requeued_and_dropped() {
     assert!(!listed.contains("s3cret"), "{listed}");
     let page = letter(&["list", "--limit", "2", "-o", "json"]).json();
     assert_eq!((&page["dead_letters"][0]["instance"], &page["next"]), (&"three".into(), &2.into()), "{page}");
+    let lines = letter(&["list", "--limit", "2", "-o", "jsonl"]).fine();
+    let lines: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[..2], page["dead_letters"].as_array().unwrap()[..], "a line for each dead letter");
+    assert_eq!(
+        lines[2..],
+        [serde_json::json!({ "next": "2" })],
+        "the mark of the next page is the last line"
+    );
     let rest = letter(&["list", "--before", "2", "-o", "json"]).json();
     assert_eq!(rest["dead_letters"][0]["number"], 1, "{rest}");
 

@@ -22,6 +22,11 @@ fn an_invalid_command_line_is_a_usage_error() {
         (&["stress", "--store", "memory", "--pool-size", "1"], "1 is not in 2..=500"),
         (&["demo", "--orders", "0"], "0 is not in 1..=10000"),
         (&["demo", "--pace", "fast"], "give a number from 0 to 100"),
+        (&["instance", "top"], "unrecognized subcommand 'top'"),
+        #[cfg(not(feature = "tui"))]
+        (&["top", "--store", "a.db"], "`cargo install --path crates/cli --features tui` builds it"),
+        #[cfg(not(feature = "server"))]
+        (&["serve", "--store", "a.db"], "`cargo install --path crates/cli --features server` builds it"),
     ] {
         let said = run(args);
         assert_eq!(said.code, Some(2), "{args:?}");

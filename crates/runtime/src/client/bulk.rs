@@ -4,6 +4,7 @@ use super::{Client, ClientError};
 use crate::OrchestrationStatus;
 use outlast_model::AuditEntry;
 use outlast_provider::{InstanceInfo, InstanceQuery};
+use std::sync::Arc;
 
 /// The instances that a selection reads at a time.
 const PAGE: u32 = 1_000;
@@ -183,10 +184,11 @@ impl Client {
             return Ok(false);
         }
         let (actor, reason) = (change.actor.as_str(), change.reason.as_str());
+        let request = self.request_id(change.request.as_deref());
         match verb {
             // The client records holds itself.
-            BulkVerb::Pause => return self.pause_instance(instance, actor, reason).await,
-            BulkVerb::Resume => return self.resume_instance(instance, actor, reason).await,
+            BulkVerb::Pause => return self.of(request).pause_instance(instance, actor, reason).await,
+            BulkVerb::Resume => return self.of(request).resume_instance(instance, actor, reason).await,
             BulkVerb::Cancel => self.cancel_instance(instance, reason).await?,
             BulkVerb::Terminate => self.terminate_instance(instance, reason).await?,
             BulkVerb::Delete => match self.delete_instance(instance, false).await {
@@ -202,11 +204,16 @@ impl Client {
             action: verb.action().to_string(),
             target: instance.to_string(),
             reason: reason.to_string(),
-            request: change.request.clone(),
+            request,
             result: "done".to_string(),
         };
         self.append_audit(&entry).await?;
         Ok(true)
+    }
+
+    /// This client for a request.
+    fn of(&self, request: Option<String>) -> Self {
+        Self { request: request.map(Arc::from), ..self.clone() }
     }
 
     /// The row of an instance; `None` if it does not exist.

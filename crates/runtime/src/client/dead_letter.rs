@@ -79,7 +79,7 @@ impl Client {
             action: action.to_string(),
             target: format!("dead letter {id}{of}"),
             reason: reason.to_string(),
-            request: request.map(str::to_string),
+            request: self.request_id(request),
             result: "done".to_string(),
         }))
     }

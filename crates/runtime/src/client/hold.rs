@@ -168,7 +168,7 @@ impl Client {
             action: action.to_string(),
             target: target.to_string(),
             reason: reason.to_string(),
-            request: None,
+            request: self.request_id(None),
             result: "done".to_string(),
         };
         self.append_audit(&entry).await?;

@@ -47,6 +47,8 @@ pub struct Client {
     store_id: StoreId,
     limits: Arc<Limits>,
     codec: Codec,
+    /// The request that this client acts for, for the audit.
+    request: Option<Arc<str>>,
 }
 
 impl Client {
@@ -54,7 +56,7 @@ impl Client {
     pub fn new(store: Arc<dyn Provider>) -> Self {
         let store_id = StoreId::of(&store);
         let store = InstrumentedProvider::around(store);
-        Self { store, store_id, limits: Arc::default(), codec: Codec::default() }
+        Self { store, store_id, limits: Arc::default(), codec: Codec::default(), request: None }
     }
 
     /// The same client with other limits for its requests: [`Limits::payload_bytes`], [`Limits::name_bytes`] and
@@ -72,6 +74,19 @@ impl Client {
     #[must_use]
     pub fn with_codec(self, codec: Codec) -> Self {
         Self { codec, ..self }
+    }
+
+    /// The same client with the id of the request that it acts for, such as the id of an HTTP request. The audit keeps the id with the
+    /// records that the client writes itself: of a pause, a resumption, a reset, a fork, a change of a dead letter, and of
+    /// [`Client::bulk_apply`] for a change without an id of its own.
+    #[must_use]
+    pub fn with_request(self, id: impl Into<Arc<str>>) -> Self {
+        Self { request: Some(id.into()), ..self }
+    }
+
+    /// The id of a request for the audit: the given one, or that of this client.
+    fn request_id(&self, given: Option<&str>) -> Option<String> {
+        given.or(self.request.as_deref()).map(str::to_string)
     }
 
     /// The codec for typed values.

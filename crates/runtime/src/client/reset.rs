@@ -191,7 +191,7 @@ impl Client {
             Some(id) => Branch::Fork { id },
             None => Branch::Reset { cancel_children: reset.cancel_children },
         };
-        let audit = audit(instance, fork_id, info.current_execution_id, reset);
+        let audit = audit(instance, fork_id, info.current_execution_id, reset, self.request_id(None));
         cut.plan(branch, &keys.collect(), &states, audit, stored_at.unwrap_or(last_at)).map_err(refused)
     }
 
@@ -208,7 +208,13 @@ impl Client {
     }
 }
 
-fn audit(instance: &str, fork_id: Option<&str>, execution_id: u64, reset: &Reset) -> AuditEntry {
+fn audit(
+    instance: &str,
+    fork_id: Option<&str>,
+    execution_id: u64,
+    reset: &Reset,
+    request: Option<String>,
+) -> AuditEntry {
     let (action, done) = match fork_id {
         Some(id) => {
             (FORK, format!("done: as '{id}' at event {} of execution {execution_id}", reset.to_event))
@@ -220,7 +226,7 @@ fn audit(instance: &str, fork_id: Option<&str>, execution_id: u64, reset: &Reset
         action: action.to_string(),
         target: instance.to_string(),
         reason: reset.reason.clone(),
-        request: None,
+        request,
         result: done,
     }
 }

@@ -1,8 +1,12 @@
 //! Each metrics call counts once in the snapshot and once through the facade, and in no other metric (api 9.2).
 
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
+use outlast_memory::MemoryProvider;
 use outlast_provider::{HeldCounts, QueueBacklog, StoreGauges};
+use outlast_runtime::Runtime;
 use outlast_runtime::observability::{MetricsProvider, MetricsSnapshot, ObservabilityConfig};
+use outlast_runtime::registry::{ActivityRegistry, OrchestrationRegistry};
+use std::sync::Arc;
 
 /// A line per metric that `record` touches, by name: `name{label=value, ..} = value`.
 pub(crate) fn recorded(record: impl FnOnce()) -> Vec<String> {
@@ -341,4 +345,20 @@ fn snapshots_are_counted_without_a_recorder() {
         }
     });
     assert_eq!(metrics.snapshot().activity_success, 4_000);
+}
+
+#[test]
+fn poison_is_exported_as_zero_when_a_runtime_starts() {
+    let lines = recorded(|| {
+        let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        tokio.block_on(async {
+            let activities = ActivityRegistry::builder().build();
+            let orchestrations = OrchestrationRegistry::builder().build();
+            let store = Arc::new(MemoryProvider::new());
+            Runtime::start_with_store(store, activities, orchestrations).await.shutdown(Some(0)).await;
+        });
+    });
+    for name in ["duroxide_orchestration_poison_total", "duroxide_activity_poison_total"] {
+        assert!(lines.contains(&format!("{name}{{}} = 0")), "{name} in {lines:#?}");
+    }
 }

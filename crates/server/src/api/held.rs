@@ -51,7 +51,7 @@ pub(super) async fn pause(
     Body(body): Body<ReasonBody>,
 ) -> Result<Json<OrchestrationChanged>, Problem> {
     let act = Act::new(&app, (&caller, &request), "orchestration.pause", &name, body.reason())?;
-    let instances = app.client.pause_orchestration(&name, &caller.name, act.reason()).await?;
+    let instances = act.client().pause_orchestration(&name, &caller.name, act.reason()).await?;
     Ok(Json(OrchestrationChanged { orchestration: name.clone(), instances }))
 }
 
@@ -63,6 +63,6 @@ pub(super) async fn resume(
     Body(body): Body<ReasonBody>,
 ) -> Result<Json<OrchestrationChanged>, Problem> {
     let act = Act::new(&app, (&caller, &request), "orchestration.resume", &name, body.reason())?;
-    let instances = app.client.resume_orchestration(&name, &caller.name, act.reason()).await?;
+    let instances = act.client().resume_orchestration(&name, &caller.name, act.reason()).await?;
     Ok(Json(OrchestrationChanged { orchestration: name.clone(), instances }))
 }

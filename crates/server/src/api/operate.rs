@@ -8,6 +8,7 @@ use crate::problem::{Code, Problem};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
+use outlast::client::Client;
 use outlast::providers::AuditEntry;
 use outlast::{OrchestrationStatus, PruneOptions};
 use serde::{Deserialize, Serialize};
@@ -134,6 +135,11 @@ impl<'a> Act<'a> {
             }
             _ => Ok(Self { app, caller, request, action, target, reason: reason.to_string() }),
         }
+    }
+
+    /// A client whose own records in the audit have the id of the request.
+    pub(super) fn client(&self) -> Client {
+        self.app.client.clone().with_request(self.request.0.as_str())
     }
 
     /// Records the result, and returns whether the store keeps an audit.
@@ -269,7 +275,7 @@ pub(super) async fn pause(
 ) -> Answer {
     let act = Act::new(&app, (&caller, &request), "instance.pause", &id, &body.reason)?;
     act.must_run().await?;
-    let changed = app.client.pause_instance(&id, &caller.name, &act.reason).await?;
+    let changed = act.client().pause_instance(&id, &caller.name, &act.reason).await?;
     Ok(accepted(id, changed, changed))
 }
 
@@ -282,7 +288,7 @@ pub(super) async fn resume(
 ) -> Answer {
     let act = Act::new(&app, (&caller, &request), "instance.resume", &id, &body.reason)?;
     act.must_run().await?;
-    let changed = app.client.resume_instance(&id, &caller.name, &act.reason).await?;
+    let changed = act.client().resume_instance(&id, &caller.name, &act.reason).await?;
     Ok(accepted(id, changed, changed))
 }
 

@@ -99,9 +99,10 @@ pub(super) async fn reset(
     if !body.dry_run {
         Act::new(&app, (&caller, &request), "instance.reset", &id, &body.reason)?;
     }
+    let client = app.client.clone().with_request(request.0.0.as_str());
     let wanted = wanted(body.to_event, body.dry_run, &caller, body.reason.trim());
     let wanted = if body.cancel_children { wanted.cancel_children() } else { wanted };
-    let done = app.client.reset_instance(&id, &wanted).await?;
+    let done = client.reset_instance(&id, &wanted).await?;
     Ok(ResetAnswer::of(id, body.dry_run, done))
 }
 
@@ -114,7 +115,8 @@ pub(super) async fn fork(
     if !body.dry_run {
         Act::new(&app, (&caller, &request), "instance.fork", &id, &body.reason)?;
     }
+    let client = app.client.clone().with_request(request.0.0.as_str());
     let wanted = wanted(body.to_event, body.dry_run, &caller, body.reason.trim());
-    let done = app.client.fork_instance(&id, &body.new_id, &wanted).await?;
+    let done = client.fork_instance(&id, &body.new_id, &wanted).await?;
     Ok(ResetAnswer::of(body.new_id, body.dry_run, done))
 }

@@ -1,6 +1,7 @@
 //! Instances: rows of the list, and one instance with its state.
 
 use super::held::Held;
+use super::waits::{Awaited, awaited};
 use super::{Why, info, rfc3339, why};
 use crate::app::App;
 use crate::problem::{Code, Problem};
@@ -160,6 +161,8 @@ pub(crate) struct Detail {
     pub(crate) executions: usize,
     pub(crate) held: Option<Held>,
     pub(crate) why: Why,
+    /// The operations without an outcome, in the order in which they started; empty for an instance that has ended.
+    pub(crate) waits: Vec<Awaited>,
 }
 
 /// The failure of an instance.
@@ -211,6 +214,10 @@ pub(crate) async fn detail(app: &App, id: &str, payloads: bool) -> Result<Detail
         };
     let info = info(client, id).await?;
     let kv: BTreeMap<String, String> = client.get_kv_all_values(id).await?.into_iter().collect();
+    let waits = match state {
+        "running" => awaited(client, id, info.current_execution_id).await?,
+        _ => Vec::new(),
+    };
     Ok(Detail {
         instance: info.into(),
         state,
@@ -223,6 +230,7 @@ pub(crate) async fn detail(app: &App, id: &str, payloads: bool) -> Result<Detail
         executions: client.list_executions(id).await?.len(),
         held: client.held_instance(id).await?.map(Held::from),
         why: why(app, id).await?,
+        waits,
     })
 }
 

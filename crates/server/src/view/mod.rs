@@ -13,6 +13,7 @@ mod store;
 mod time;
 mod timeline;
 mod tree;
+mod waits;
 mod why;
 
 pub(crate) use events::{EventPage, EventQuery, StoredEvents, events, payloads, stored_events};

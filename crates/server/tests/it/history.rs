@@ -41,6 +41,15 @@ pub(crate) async fn answers_of_a_waiting_order(server: &Server) {
         server.get(&format!("/api/v1/instances/{id}/executions")).await.json()["items"][0]["execution"],
         1
     );
+    let events = server.get(&format!("/api/v1/instances/{id}/executions/1/events")).await.json();
+    let events = events["items"].as_array().unwrap();
+    let asked = events.iter().find(|event| event["kind"] == "ExternalSubscribed").unwrap();
+    let waits = server.get(&format!("/api/v1/instances/{id}")).await.json()["waits"].clone();
+    let expected = serde_json::json!([{
+        "kind": "event", "name": "approval", "instance": null,
+        "event": asked["id"], "since": asked["at"], "since_ms": asked["at_ms"],
+    }]);
+    assert_eq!(waits, expected, "the activity has its outcome, the event has not");
     assert_eq!(server.get(&format!("/api/v1/instances/{id}/wait?timeout=0")).await.status, 202);
     for (key, status) in [("paid", 200), ("missing", 202)] {
         let path = format!("/api/v1/instances/{id}/wait?timeout=0&key={key}");
@@ -55,6 +64,7 @@ pub(crate) async fn answers_of_a_waiting_order(server: &Server) {
     let ended = server.get(&format!("/api/v1/instances/{id}/wait?payloads=true")).await;
     assert_eq!((ended.status, &ended.json()["state"]), (200, &"completed".into()));
     assert!(ended.body.contains("4711"), "{ended:?}");
+    assert_eq!(ended.json()["waits"], serde_json::json!([]), "{ended:?}");
 }
 
 #[tokio::test]

@@ -132,3 +132,29 @@ async fn dashboard_and_alerts_name_metrics_that_exist() {
     assert!(found >= expressions.len(), "{found} names in {} expressions", expressions.len());
     server.stop().await;
 }
+
+#[test]
+fn alerts_fire_although_the_series_of_a_metric_are_missing() {
+    let alerts = document("grafana/alerts.yaml");
+    let mut alert = "";
+    for line in alerts.lines().map(str::trim) {
+        alert = line.strip_prefix("- alert: ").unwrap_or(alert);
+        let Some(expression) = line.strip_prefix("expr: ") else { continue };
+        // A comparison with zero is empty without a series: the series is absent if the process that exports it is gone.
+        assert!(
+            !expression.contains(" == 0") || expression.contains(" or absent("),
+            "{alert} does not fire if nothing exports its metric: {expression}"
+        );
+        // An operation on two results is empty if one of them is.
+        let terms: Vec<&str> = expression.split(" + ").collect();
+        assert!(
+            terms.len() == 1 || terms.iter().all(|term| term.contains(" or vector(0))")),
+            "{alert} does not fire before all its metrics exist: {expression}"
+        );
+        assert!(
+            !expression.contains(" and ") || !expression.contains("rate("),
+            "{alert} needs runtimes that export: write `unless` in place of `and`: {expression}"
+        );
+    }
+    assert!(alerts.contains("expr: "), "{alerts}");
+}

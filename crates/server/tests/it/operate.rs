@@ -82,3 +82,25 @@ async fn changes_without_a_reason_are_refused() {
     assert_eq!(server.get("/api/v1/instances/a").await.json()["state"], "running");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn records_of_holds_resets_and_forks_have_the_id_of_their_request() {
+    let server = Server::on_sqlite(operating()).await;
+    server.waiting_order("a").await;
+    for (path, body, action) in [
+        ("/instances/a/pause", r#"{"reason":"r"}"#, "instance.pause"),
+        ("/instances/a/resume", r#"{"reason":"r"}"#, "instance.resume"),
+        ("/instances/a/reset", r#"{"to_event":2,"reason":"r"}"#, "instance.reset"),
+        ("/instances/a/fork", r#"{"to_event":2,"new_id":"b","reason":"r"}"#, "instance.fork"),
+        ("/orchestrations/order/pause", r#"{"reason":"r"}"#, "orchestration.pause"),
+        ("/orchestrations/order/resume", r#"{"reason":"r"}"#, "orchestration.resume"),
+    ] {
+        let answer = server.post(&format!("/api/v1{path}"), body).await;
+        assert!(answer.status < 300, "{path}: {answer:?}");
+        let records = server.store.audit_page(None, 100).await.unwrap().unwrap();
+        let record = records.iter().find(|record| record.entry.action == action).unwrap();
+        let id = record.entry.request.as_deref().unwrap_or("no id");
+        assert!(answer.headers.contains(&format!("x-request-id: {id}")), "{path}: {id} in {answer:?}");
+    }
+    server.stop().await;
+}

@@ -78,6 +78,8 @@ pub(crate) async fn changes_of_the_dry_run(server: &Server) {
     let left = server.store.list_all_instances().await.unwrap();
     assert_eq!(left, ["b-1"]);
     let records = server.store.audit_page(None, 100).await.unwrap().unwrap();
+    let without: Vec<_> = records.iter().filter(|record| record.entry.request.is_none()).collect();
+    assert!(without.is_empty(), "each record has the id of the request: {without:?}");
     let count = |action: &str| {
         let reason = |record: &&outlast::providers::AuditRecord| record.entry.reason == "a test";
         records.iter().filter(|record| record.entry.action == action).filter(reason).count()

@@ -179,3 +179,25 @@ async fn known_assets_are_not_sent_again() {
     assert_eq!(server.get("/assets/nothing.js").await.status, 404);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn keys_of_the_screens_are_in_the_help_and_lead_to_parts_of_pages() {
+    let server = Server::start(Options::default()).await;
+    let keys = server.get("/assets/keys.js").await.body;
+    let screens = keys.split("const SCREENS = {").nth(1).unwrap().split('}').next().unwrap();
+    let screens: Vec<(&str, &str)> = screens
+        .split(',')
+        .filter_map(|screen| screen.trim().split_once(": "))
+        .map(|(key, path)| (key, path.trim_matches('"')))
+        .collect();
+    assert!(screens.len() > 5 && screens.contains(&("n", "/queues#nodes")), "{screens:?}");
+    for (key, path) in screens {
+        let (path, part) = path.split_once('#').unwrap_or((path, "main"));
+        let page = server.get(path).await;
+        assert!(page.status == 200 && page.body.contains(&format!("id=\"{part}\"")), "{part} at {path}");
+        let help = page.body.split("<dialog id=\"help\"").nth(1).unwrap();
+        let rows = help.split("<dt>").filter(|row| row.starts_with("<kbd>g</kbd>"));
+        assert!(rows.into_iter().any(|row| row.contains(&format!("<kbd>{key}</kbd>"))), "{key} in {help}");
+    }
+    server.stop().await;
+}

@@ -1,7 +1,7 @@
 //! Metrics of activities.
 
 use super::{MetricsProvider, owned};
-use metrics::{counter, histogram};
+use metrics::{Counter, counter, histogram};
 
 impl MetricsProvider {
     /// An activity ended with `success`, `app_error`, `infra_error`, `config_error` or `cancelled`. `retry_attempt` is the number of
@@ -75,8 +75,13 @@ impl MetricsProvider {
     /// An activity was delivered too often.
     pub fn record_activity_poison(&self) {
         self.counters.activity_poison.bump();
-        counter!("duroxide_activity_poison_total").increment(1);
+        poisoned().increment(1);
     }
+}
+
+/// The counter of [`MetricsProvider::record_activity_poison`].
+pub(super) fn poisoned() -> Counter {
+    counter!("duroxide_activity_poison_total")
 }
 
 /// The label for a number of retries; it has four values.

@@ -35,6 +35,13 @@ impl MetricsProvider {
         Ok(Self::default())
     }
 
+    /// Exports the counters of poison with their value, also if it is zero. An exporter shows a counter from its first use on, and an
+    /// alert on the increase of a counter does not see the first event of a counter that appears with it.
+    pub(crate) fn export_poison(&self) {
+        orchestrations::poisoned().increment(0);
+        activities::poisoned().increment(0);
+    }
+
     /// Does nothing: there is nothing to flush, and exporters belong to the caller.
     ///
     /// # Errors

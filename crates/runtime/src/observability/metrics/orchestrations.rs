@@ -1,7 +1,7 @@
 //! Metrics of executions.
 
 use super::{MetricsProvider, owned};
-use metrics::{counter, histogram};
+use metrics::{Counter, counter, histogram};
 
 impl MetricsProvider {
     /// An execution started; `initiated_by` is `client` or `continueAsNew`.
@@ -123,7 +123,7 @@ impl MetricsProvider {
     /// An instance failed because its messages were delivered too often.
     pub fn record_orchestration_poison(&self) {
         self.counters.orch_poison.bump();
-        counter!("duroxide_orchestration_poison_total").increment(1);
+        poisoned().increment(1);
     }
 
     /// A sub-orchestration was called.
@@ -171,6 +171,11 @@ impl MetricsProvider {
         )
         .record(duration_seconds);
     }
+}
+
+/// The counter of [`MetricsProvider::record_orchestration_poison`].
+pub(super) fn poisoned() -> Counter {
+    counter!("duroxide_orchestration_poison_total")
 }
 
 fn count_suborchestration(parent_orchestration: &str, child_orchestration: &str, outcome: &str) {

@@ -53,6 +53,9 @@ async fn keys_open_screens_and_the_help() {
         tab.until(&format!("location.pathname === '{path}' && document.readyState === 'complete'")).await;
         tab.until("document.querySelector('[aria-current=page]')").await;
     }
+    tab.type_text("gn").await;
+    tab.until("location.pathname + location.hash === '/queues#nodes' && document.readyState === 'complete'")
+        .await;
     tab.type_text("?").await;
     tab.until_some("dialog#help[open]").await;
     tab.check("help").await;
