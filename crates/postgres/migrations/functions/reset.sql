@@ -109,7 +109,7 @@ BEGIN
     -- The first messages go before all messages that wait. Plans of one chain of resets have the same time, so that messages of an
     -- earlier reset can wait with the time of this plan.
     IF cardinality(f_item) > 0 THEN
-        SELECT greatest(min(q.available_at) - 1, 0) INTO v_first
+        SELECT min(greatest(q.available_at - 1, 0)) INTO v_first
         FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = p_target;
         v_first := least(v_first, p_first_at, v_now);
     END IF;
