@@ -216,8 +216,9 @@ pub struct ResultOf<'a, O: Orchestration> {
 }
 
 impl<O: Orchestration> ResultOf<'_, O> {
-    /// Waits at most this long, and then returns [`CallError::TimedOut`] with the state of the instance: not started, not registered
-    /// by a running process, or waiting for an operation.
+    /// Waits at most this long, and then returns [`CallError::TimedOut`] with the state of the instance, in the words of
+    /// [`Client::diagnose_instance`]: not started, paused or parked, not registered by a live node, or waiting for an operation. The
+    /// state is read for at most 3 seconds more.
     pub fn within(self, patience: Duration) -> Self {
         Self { patience: Some(patience), ..self }
     }

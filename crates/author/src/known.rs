@@ -3,11 +3,14 @@
 use crate::instance_error::InstanceError;
 use outlast_provider::{PendingWork, QueuedItem};
 use outlast_runtime::lens::{self, Operation, TurnState, Wait, times};
-use outlast_runtime::{Client, ClientError, OrchestrationStatus};
+use outlast_runtime::{Client, ClientError, OrchestrationStatus, RuntimeOptions};
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// The number of queued messages that are read to find a start.
 const MOST_QUEUED: usize = 64;
+/// The longest diagnosis after a wait that timed out. A store that does not answer then delays the error by half of it again.
+const MAX_READ: Duration = Duration::from_secs(2);
 
 /// The presence of an instance in its store.
 pub(crate) enum Presence {
@@ -59,20 +62,39 @@ fn start_of(pending: &PendingWork) -> Option<&QueuedItem> {
     pending.messages.iter().find(|item| item.kind.as_deref() == Some("StartOrchestration"))
 }
 
-/// The state of an instance after a wait that timed out.
+/// The state of an instance after a wait that timed out: the sentence of `outlast instance why`, or what the history and the queues say
+/// if the diagnosis fails or takes long.
 pub(crate) async fn describe(
     client: &Client,
     instance: &str,
     orchestration: &str,
     waited: Duration,
 ) -> String {
-    let known = match known(client, instance, orchestration).await {
-        Ok(known) => known,
-        Err(error) => format!("its state could not be read: {error}"),
+    let known = match timeout(MAX_READ, diagnosis(client, instance)).await {
+        Ok(Ok(known)) => known,
+        Ok(Err(_)) | Err(_) => match timeout(MAX_READ / 2, known(client, instance, orchestration)).await {
+            Ok(Ok(known)) => known,
+            Ok(Err(error)) => format!("its state could not be read: {error}"),
+            Err(_) => "its state could not be read: the store does not answer".to_string(),
+        },
     };
     format!("instance '{instance}' of '{orchestration}' has not ended after {waited:?}: {known}")
 }
 
+/// The diagnosis of the instance, which also reads its hold, dead letters and children, and the reports of nodes.
+async fn diagnosis(client: &Client, instance: &str) -> Result<String, ClientError> {
+    // The option of the runtimes is not known here: the text may have another limit of deliveries than they do.
+    let max_attempts = RuntimeOptions::default().max_attempts;
+    let found = client.diagnose_instance(instance, max_attempts).await?;
+    let mut known = format!("it {}", found.predicate());
+    if let Some(advice) = found.early_advice() {
+        known.push_str(": ");
+        known.push_str(advice);
+    }
+    Ok(known)
+}
+
+/// The state of the instance without hold, dead letters, children and nodes, for a store that cannot read one of them.
 async fn known(client: &Client, instance: &str, orchestration: &str) -> Result<String, ClientError> {
     match Presence::of(client, instance).await? {
         Presence::Missing => Ok("no instance was started under this id".to_string()),

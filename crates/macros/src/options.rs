@@ -1,6 +1,6 @@
 //! The arguments of the attributes.
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
@@ -69,6 +69,8 @@ pub(crate) struct Options {
     pub(crate) status: Option<Type>,
     pub(crate) on_cancel: Option<Ident>,
     pub(crate) grace_ms: Option<u64>,
+    /// The word `grace`, for errors about it.
+    grace: Option<Ident>,
     pub(crate) allow: Vec<Ident>,
     pub(crate) text_errors: bool,
     pub(crate) handle: Option<Ident>,
@@ -98,9 +100,9 @@ impl Options {
         if refusals.is_empty() {
             refusals.extend(parsed.err());
         }
-        if refusals.is_empty() && options.grace_ms.is_some() && options.on_cancel.is_none() {
+        if let (Some(grace), None, true) = (&options.grace, &options.on_cancel, refusals.is_empty()) {
             let message = "`grace` needs `on_cancel`: write `on_cancel = undo` or `on_cancel = observe`";
-            refusals.push(Error::new(Span::call_site(), message));
+            refusals.push(Error::new(grace.span(), message));
         }
         (options, refusals)
     }
@@ -117,6 +119,9 @@ impl Options {
             _ => {
                 equals(&argument, input)?;
                 self.parse_value(&name, input)?;
+                if name == "grace" {
+                    self.grace = Some(argument);
+                }
             }
         }
         Ok(())

@@ -5,7 +5,7 @@
 
 use crate::options::Options;
 use syn::visit::{self, Visit};
-use syn::{Block, Error, Expr, ExprCall, ExprPath, Ident, Macro};
+use syn::{Block, Error, Expr, ExprCall, ExprPath, Ident, Item, Macro};
 
 /// The rules that `allow(..)` can switch off.
 pub(crate) const RULES: &[&str] = &["clock", "random", "sleep", "spawn", "io", "select"];
@@ -92,13 +92,24 @@ impl<'ast> Visit<'ast> for Scan<'_> {
         visit::visit_expr_call(self, call);
     }
 
+    /// An item inside of the body is no part of a turn: a nested activity may read the clock, and a nested orchestration has a scan of
+    /// its own.
+    fn visit_item(&mut self, _: &'ast Item) {}
+
     fn visit_macro(&mut self, found: &'ast Macro) {
         let is_select = found.path.segments.last().is_some_and(|segment| segment.ident == "select");
         let first = found.tokens.clone().into_iter().next();
         let is_biased = first.is_some_and(|token| token.to_string() == "biased");
         if is_select && !is_biased && !self.is_allowed("select") {
-            let message = "`select!` chooses at random: use `ctx.select2(..)`, or begin it with `biased;` (or write \
-                           `allow(select)` in the attribute)";
+            let is_of_futures =
+                found.path.segments.iter().any(|segment| segment.ident.to_string().starts_with("futures"));
+            let instead = match is_of_futures {
+                true => "write `futures::select_biased!`",
+                false => "begin it with `biased;`",
+            };
+            let message = format!(
+                "`select!` chooses at random: use `ctx.select2(..)`, or {instead} (or write `allow(select)` in the attribute)"
+            );
             self.found.push(Error::new_spanned(&found.path, message));
         }
     }
@@ -167,6 +178,40 @@ mod tests {
             assert!(found.scanned >= least, "{folder}: {} orchestrations", found.scanned);
             assert_eq!(found.refused, Vec::<String>::new(), "{folder}");
         }
+    }
+
+    /// The refusals of a body.
+    fn refused(body: &str) -> Vec<String> {
+        let found = check(&syn::parse_str(body).unwrap(), &Options::default());
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_scan_does_not_look_into_items_that_are_nested_in_the_body() {
+        let nested = "{
+            #[outlast::activity]
+            async fn now(_ctx: ActivityContext) -> Result<u64, String> { Ok(millis(SystemTime::now())) }
+            struct Clock;
+            impl Clock { fn read() -> Instant { Instant::now() } }
+            now::call(&ctx).await
+        }";
+        assert_eq!(refused(nested), Vec::<String>::new());
+        let closure = "{ let now = || SystemTime::now(); now() }";
+        assert_eq!(refused(closure).len(), 1, "a closure may run in the turn");
+    }
+
+    #[test]
+    fn the_advice_for_a_select_macro_is_one_that_the_macro_takes() {
+        for (path, expected) in [
+            ("tokio::select", "begin it with `biased;`"),
+            ("select", "begin it with `biased;`"),
+            ("futures::select", "write `futures::select_biased!`"),
+            ("futures_util::select", "write `futures::select_biased!`"),
+        ] {
+            let found = refused(&format!("{{ {path}! {{ _ = a => {{}}, _ = b => {{}} }} }}"));
+            assert!(found.len() == 1 && found[0].contains(expected), "{path}: {found:?}");
+        }
+        assert_eq!(refused("{ futures::select_biased! { _ = a => {} } }"), Vec::<String>::new());
     }
 
     #[test]

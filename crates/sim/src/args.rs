@@ -13,7 +13,7 @@ usage: cargo xtask sim [--seeds A..B | --minutes N | --seed S | --score A..B | -
   --without-roots ID,..  leave these instances out of the world
   --score A..B           run each known defect until one of these worlds finds it
   --page FILE            write the table of the score to this page
-  --sweep LEVEL          run 31 scripts with a fault at each moment: calls, statements, polls or all
+  --sweep LEVEL          run 37 scripts with a fault at each moment: calls, statements, polls or all
   --script NAME          sweep only this script
   --at K --fault NAME    inject only this fault at only this moment
   --seed S --one-in N    sweep one moment in N, chosen by the seed

@@ -84,12 +84,14 @@ pub(crate) async fn run(args: CheckArgs) -> Result<(), Failure> {
     let progress = Progress { step: args.progress_every as usize, total };
     let report = Mutex::new(Report::new(place.to_string(), args.bin.display().to_string(), progress));
     ask(&store, program, Targets::Running(query), &report, |report, verdict| report.add(verdict)).await?;
-    if let Some(old) = &args.old {
-        let wanted = lock(&report).unexplained();
-        if !wanted.is_empty() {
+    let wanted = lock(&report).unexplained();
+    match &args.old {
+        _ if wanted.is_empty() => {}
+        Some(old) => {
             let program = Program::start(old, &args.args, args.patience).await?;
             ask(&store, program, Targets::These(wanted), &report, Report::locate).await?;
         }
+        None => lock(&report).note_missing_old_program(),
     }
     let mut report = report.into_inner().unwrap_or_else(PoisonError::into_inner).finished();
     if report.has_checked_nothing() && is_empty(&store).await? {

@@ -31,6 +31,9 @@ pub(super) struct Report {
     /// Whether the store has no instance at all.
     #[serde(skip)]
     is_store_empty: bool,
+    /// Whether the places of recorded decisions are missing because the old program was not given.
+    #[serde(skip)]
+    is_old_program_missing: bool,
 }
 
 /// An instance that the program breaks.
@@ -93,6 +96,7 @@ impl Report {
             patches: BTreeMap::new(),
             progress,
             is_store_empty: false,
+            is_old_program_missing: false,
         }
     }
 
@@ -157,6 +161,10 @@ impl Report {
         self.is_store_empty = true;
     }
 
+    pub(super) fn note_missing_old_program(&mut self) {
+        self.is_old_program_missing = true;
+    }
+
     pub(super) fn text(&self) -> String {
         let mut text = format!(
             "Checked {} of {} with {}: {} safe, {} diverge, {} unregistered, {} undecodable.\n",
@@ -183,6 +191,12 @@ impl Report {
         if self.is_store_empty {
             text.push_str(
                 "\nThe store has no instance: is it the right store? A copy of a SQLite store in use needs its file '-wal' too.\n",
+            );
+        }
+        if self.is_old_program_missing {
+            text.push_str(
+                "\nHistories hold no places in the code: give `--old PATH` with the build that wrote them, and the report has the \
+                 place of each recorded decision.\n",
             );
         }
         text.push_str("\nThe check replays the recorded past. It does not know how the instances go on.\n");

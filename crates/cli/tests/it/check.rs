@@ -189,7 +189,16 @@ async fn changed_program_is_reported_with_both_places_in_the_source() {
     assert!(out.contains("recorded: event 4 is a wait for event 'paid'"), "{out}");
     assert!(out.contains("the code now asks for activity 'CheckFraud'"), "{out}");
     assert!(out.contains("instances: late-0, late-1, late-2"), "{out}");
+    let hint = "give `--old PATH` with the build that wrote them";
+    assert!(!out.contains("event 'paid' at ") && out.contains(hint), "{out}");
     let old = program("v1");
+    let old_args = ["--old", old.to_str().unwrap()];
+    let out = breaks(check(&store, "unpatched", &old_args));
+    assert!(out.contains("recorded: event 4 is a wait for event 'paid' at ") && !out.contains(hint), "{out}");
+    let out = breaks(check(&store, "other", &[]));
+    assert!(!out.contains(hint), "an unregistered instance has no place: {out}");
+    let json = breaks(check(&store, "unpatched", &["-o", "json"]));
+    assert!(!json.contains("--old"), "{json}");
     let json = breaks(check(&store, "unpatched", &["-o", "json", "--old", old.to_str().unwrap()]));
     let json: Value = serde_json::from_str(&json).unwrap();
     let broken = &json["instances"][0];

@@ -20,6 +20,14 @@ pub(crate) fn is_users(key: &str) -> bool {
     !key.starts_with(RESERVED_KEY_PREFIX)
 }
 
+/// Refuses a key that is too long, and the marker of a patch: code that writes or removes it would change the answer of `patched`.
+fn check_key(state: &mut State, key: &str) {
+    state.check_name("key", key);
+    if key.starts_with(PATCH_KEY_PREFIX) {
+        state.violate(format!("KV key '{key:.60}' is reserved for ctx.patched(..): use another key"));
+    }
+}
+
 /// A value and when it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvValue {
@@ -35,10 +43,7 @@ impl OrchestrationContext {
     pub fn set_kv_value(&self, key: impl Into<String>, value: impl Into<String>) {
         let (key, value) = (key.into(), value.into());
         let mut state = self.lock();
-        state.check_name("key", &key);
-        if key.starts_with(PATCH_KEY_PREFIX) {
-            state.violate(format!("KV key '{key:.60}' is reserved for ctx.patched(..): use another key"));
-        }
+        check_key(&mut state, &key);
         let (size, limit) = (value.len(), state.limits.kv_value_bytes);
         if size > limit {
             state.violate(format!(
@@ -113,7 +118,7 @@ impl OrchestrationContext {
     pub fn clear_kv_value(&self, key: impl Into<String>) {
         let key = key.into();
         let mut state = self.lock();
-        state.check_name("key", &key);
+        check_key(&mut state, &key);
         state.kv.remove(&key);
         state.decide(Action::ClearKeyValue { key }, "clear_kv_value", Location::caller());
     }

@@ -278,11 +278,17 @@ fn a_patch_between_waits_that_began_earlier_is_taken() {
 }
 
 #[test]
-fn keys_of_patches_cannot_be_written_by_code() {
-    let mut world = World::new(|ctx: OrchestrationContext, _| async move {
-        ctx.set_kv_value("__outlast:patch:p", "true");
-        ctx.schedule_activity("A", "").await
-    });
-    world.give([]);
-    assert!(world.error().contains("is reserved for ctx.patched"), "{}", world.error());
+fn keys_of_patches_cannot_be_written_or_removed_by_code() {
+    for call in [
+        |ctx: &OrchestrationContext| ctx.set_kv_value("__outlast:patch:p", "true"),
+        |ctx: &OrchestrationContext| ctx.clear_kv_value("__outlast:patch:p"),
+    ] {
+        let mut world = World::new(move |ctx: OrchestrationContext, _| async move {
+            ctx.patched("p");
+            call(&ctx);
+            ctx.schedule_activity("A", "").await
+        });
+        world.give([]);
+        assert!(world.error().contains("is reserved for ctx.patched"), "{}", world.error());
+    }
 }

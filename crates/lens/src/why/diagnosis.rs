@@ -19,12 +19,14 @@ pub(super) struct Finding {
     pub(super) says: String,
     /// The command that helps.
     pub(super) remedy: Option<String>,
+    /// Advice that the sentence leaves out.
+    pub(super) early_advice: Option<String>,
     pub(super) child: Option<String>,
 }
 
 impl Finding {
     pub(super) fn new(rule: Rule, says: impl Into<String>) -> Self {
-        Self { rule, says: says.into(), remedy: None, child: None }
+        Self { rule, says: says.into(), remedy: None, early_advice: None, child: None }
     }
 }
 
@@ -149,16 +151,32 @@ impl Diagnosis {
 
     /// The command that lets the instance, or the child at the end of the chain, go on; `None` if there is none.
     pub fn remedy(&self) -> Option<&str> {
+        self.last().finding.remedy.as_deref()
+    }
+
+    /// Which live nodes have the code of the turn or activity that the instance, or the child at the end of the chain, waits for. The
+    /// sentence has this advice when the item is due for 5 seconds; before, it is here.
+    pub fn early_advice(&self) -> Option<&str> {
+        self.last().finding.early_advice.as_deref()
+    }
+
+    /// The diagnosis at the end of the chain of children.
+    fn last(&self) -> &Diagnosis {
         let mut last = self;
         while let Some(child) = &last.of_child {
             last = child;
         }
-        last.finding.remedy.as_deref()
+        last
     }
 
     /// The sentence. It is one line, and holds no payload.
     pub fn sentence(&self) -> String {
-        let mut text = format!("Instance {} {}", quoted(&self.instance), self.finding.says);
+        format!("Instance {} {}.", quoted(&self.instance), self.predicate())
+    }
+
+    /// The sentence without its subject, which is the instance, and without its full stop.
+    pub fn predicate(&self) -> String {
+        let mut text = self.finding.says.clone();
         let mut last = self;
         while let Some(child) = &last.of_child {
             text.push_str(&format!(", which {}", child.finding.says));
@@ -167,7 +185,6 @@ impl Diagnosis {
         if let Some(remedy) = &last.finding.remedy {
             text.push_str(&format!(": `{remedy}`"));
         }
-        text.push('.');
         text
     }
 }

@@ -138,7 +138,7 @@ impl Case<'_> {
     fn activity(&self, name: &str, tag: Option<&str>, session: Option<&str>, progress: &Progress) -> Finding {
         let waits = format!("has waited {} for activity {}", self.since(), quoted(name));
         let (registering, what) = self.registering(name, tag);
-        let failures = self.failures();
+        let (failures, mut early_advice) = (self.failures(), None);
         let failed = match failures {
             1 => "its handler failed once".to_string(),
             count => format!("its handler failed {count} times"),
@@ -180,7 +180,9 @@ impl Case<'_> {
                     Some(tag) => format!("no live node takes tag {}", quoted(tag)),
                     None => unfetched(registering, &what),
                 };
-                (Rule::ActivityQueued, queued(is_old, session, &advice))
+                let state = queued(is_old, session, &advice);
+                early_advice = (!is_old).then_some(advice);
+                (Rule::ActivityQueued, state)
             }
             Progress::Queued { deliveries, .. } => {
                 let tried = times(deliveries, self.evidence);
@@ -192,7 +194,7 @@ impl Case<'_> {
             }
             _ => (Rule::ActivityUnknown, "this store does not report its progress".to_string()),
         };
-        Finding::new(rule, format!("{waits}: {state}"))
+        Finding { early_advice, ..Finding::new(rule, format!("{waits}: {state}")) }
     }
 
     /// The live nodes that can run the activity, and the code that they need. If no live node takes its tag, the tag is the news.

@@ -39,14 +39,14 @@ pub(super) fn diagnose_code(evidence: &Evidence<'_>, which: &str, code: Option<C
         TurnState::Due { since_ms, deliveries: 0, messages } => {
             let waited = since(since_ms, now);
             let messages = messages_text(messages, pending);
-            let says = match now.saturating_sub(since_ms) >= SUSPICIOUS_MS {
-                true => format!(
-                    "has had {which} due for {waited} ({messages}), and no runtime has fetched it: {}",
-                    unfetched(registering, &what)
-                ),
-                false => format!("has had {which} due for {waited} ({messages})"),
-            };
-            Some(Finding::new(Rule::TurnDue, says))
+            let says = format!("has had {which} due for {waited} ({messages})");
+            let advice = unfetched(registering, &what);
+            Some(match now.saturating_sub(since_ms) >= SUSPICIOUS_MS {
+                true => {
+                    Finding::new(Rule::TurnDue, format!("{says}, and no runtime has fetched it: {advice}"))
+                }
+                false => Finding { early_advice: Some(advice), ..Finding::new(Rule::TurnDue, says) },
+            })
         }
         TurnState::Due { since_ms, deliveries, .. } => {
             let says = format!(

@@ -23,6 +23,33 @@ fn check(events: &str, rows: &str, rule: Rule, expected: &str) {
 }
 
 #[test]
+fn advice_about_an_item_that_is_due_for_less_than_5_seconds_is_apart_from_the_sentence() {
+    let activity = format!("{STARTED}\n2 @99500 activity Charge");
+    for (events, rows, expected) in [
+        (
+            "",
+            "message StartOrchestration Order visible=99000",
+            Some("start a runtime that registers 'Order'"),
+        ),
+        ("", "message StartOrchestration Order visible=60000", None),
+        (
+            activity.as_str(),
+            "activity Charge #2 visible=99500",
+            Some("start a runtime that registers 'Charge'"),
+        ),
+        (activity.as_str(), "activity Charge #2 visible=60000", None),
+        (activity.as_str(), "activity Charge #2 visible=99500 locked=112000 tries=1", None),
+    ] {
+        let (history, queues) = (history(events), queues(rows));
+        let found = diagnose(&queues.evidence(&history));
+        assert_eq!(found.early_advice(), expected, "{rows}");
+        assert_eq!(found.sentence(), format!("Instance 'i' {}.", found.predicate()));
+        let parent = diagnose(&Evidence::new("p", &[], NOW)).with_child(found);
+        assert_eq!(parent.early_advice(), expected, "the advice for a parent is that for its child");
+    }
+}
+
+#[test]
 fn absent_instances() {
     for (rows, rule, expected) in [
         ("", Rule::NotFound, "does not exist: the store has no event and no message of it"),

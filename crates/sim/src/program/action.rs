@@ -61,6 +61,8 @@ pub(crate) enum Action {
     Resume,
     /// Repeats the newest execution from an event on, at this many thousandths of its events.
     Reset(u64),
+    /// The same, and running children whose outcome the repetition would not get are cancelled.
+    ResetTree(u64),
     /// Starts an instance with this id from such an event on.
     Fork(String, u64),
     Read(Read),
@@ -114,7 +116,7 @@ impl Action {
     /// The instance whose events the action copies, and the one that gets them.
     pub(crate) fn branches<'a>(&'a self, root: &'a Root) -> Option<(&'a str, &'a str)> {
         match self {
-            Self::Reset(_) => Some((&root.instance, &root.instance)),
+            Self::Reset(_) | Self::ResetTree(_) => Some((&root.instance, &root.instance)),
             Self::Fork(id, _) => Some((&root.instance, id)),
             _ => None,
         }
@@ -163,8 +165,9 @@ impl Action {
             Self::Read(read) => read.perform(client, instance).await,
             Self::Pause => pause(client, instance).await,
             Self::Resume => resume(client, instance).await,
-            Self::Reset(share) => return branch(client, instance, None, *share).await,
-            Self::Fork(id, share) => return branch(client, instance, Some(id), *share).await,
+            Self::Reset(share) => return branch(client, instance, None, *share, false).await,
+            Self::ResetTree(share) => return branch(client, instance, None, *share, true).await,
+            Self::Fork(id, share) => return branch(client, instance, Some(id), *share, false).await,
             _ => client.cancel_instance(instance, "no longer wanted").await,
         }?;
         Ok(ActionResult::Done)
@@ -232,10 +235,12 @@ async fn branch(
     instance: &str,
     fork_id: Option<&str>,
     share: u64,
+    cancels_children: bool,
 ) -> Result<ActionResult, ClientError> {
     let newest = client.list_executions(instance).await?.into_iter().max().unwrap_or(1);
     let events = client.read_execution_history(instance, newest).await?.len() as u64;
     let reset = Reset::to_event(1 + share * events.saturating_sub(1) / 1_000).by("sim");
+    let reset = if cancels_children { reset.cancel_children() } else { reset };
     let done = match fork_id {
         Some(id) => client.fork_instance(instance, id, &reset).await,
         None => client.reset_instance(instance, &reset).await,

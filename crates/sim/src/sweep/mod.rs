@@ -1,4 +1,4 @@
-//! The sweep: runs 31 scripts, and each script again for every moment at which a fault can happen, with one fault
+//! The sweep: runs 37 scripts, and each script again for every moment at which a fault can happen, with one fault
 //! at that moment. The result of the script must not change.
 //!
 //! Moments are calls to the store, statements of SQLite, and polls of the tasks of a node.

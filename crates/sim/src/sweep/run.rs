@@ -54,7 +54,7 @@ pub(super) fn run_script(
         has_local_clients: false,
         has_quick_work: false,
         roots: vec![script.root.clone()],
-        pause: None,
+        pause: script.pause,
         probe: Some(Arc::clone(&probe)),
     };
     let outcome = world::run_plan(plan, settings);
@@ -62,6 +62,10 @@ pub(super) fn run_script(
     let mut failures = outcome.failures;
     if failures.is_empty() {
         failures.extend(wrong_ending(script, &moments.endings));
+        // After a lost answer the client repeats a reset or fork, and the repetition may be refused.
+        if target.is_none() {
+            failures.extend(missing_copy(script, outcome.tally.resets));
+        }
     }
     let lines = if failures.is_empty() { Vec::new() } else { outcome.lines };
     ScriptRun { moments, failures, lines }
@@ -109,6 +113,13 @@ fn without_data(output: &str) -> String {
         .split(' ')
         .map(|word| word.split_once(':').filter(|(read, _)| *read == "read").map_or(word, |read| read.0));
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// Describes resets and forks that were refused: without them the endings are the same.
+fn missing_copy(script: &Script, done: u64) -> Option<String> {
+    let copies = script.root.actions.iter().filter(|(_, action)| action.branches(&script.root).is_some());
+    let wanted = copies.count() as u64;
+    (wanted != done).then(|| format!("{wanted} resets and forks must be done, and {done} are"))
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ fn known_defects_are_found() {
         ("LeaseNotExclusive", "fan-out", true),
         ("AckSkipsTokenCheck", "fan-out", true),
         ("AckDeletesLateArrivals", "fan-out", true),
+        ("ResetMergesKeys", "reset", false),
+        ("HoldIgnored", "orchestration-paused", false),
     ] {
         let settings = Settings { bug: Bug::parse(bug), ..Settings::default() };
         assert!(settings.bug.is_some(), "{bug}");

@@ -4,6 +4,7 @@
 mod activities;
 mod instances;
 mod messages;
+mod operator;
 
 use crate::program::action::{Action, Root};
 use crate::program::{ActivityCall, End, Program, Step, Task};
@@ -14,11 +15,16 @@ pub(super) struct Script {
     pub(super) root: Root,
     /// The expected ending of each instance that is visible to clients: `=` and its output, or `!` and its failure.
     pub(super) endings: Vec<(String, String)>,
+    /// When an operator pauses all orchestrations, and for how long.
+    pub(super) pause: Option<(u64, u64)>,
 }
 
 /// All scripts.
 pub(super) fn all() -> Vec<Script> {
-    [activities::scripts(), instances::scripts(), messages::scripts()].into_iter().flatten().collect()
+    [activities::scripts(), instances::scripts(), messages::scripts(), operator::scripts()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Longer than all delays that one fault can cause.
@@ -36,7 +42,7 @@ fn script_with_actions(
     output: &str,
 ) -> Script {
     let root = Root { instance: name.to_string(), program, actions, actions_after_end: Vec::new() };
-    Script { name, root, endings: vec![(name.to_string(), format!("={output}"))] }
+    Script { name, root, endings: vec![(name.to_string(), format!("={output}"))], pause: None }
 }
 
 impl Script {
@@ -50,6 +56,10 @@ impl Script {
         let (event, queue) = (Action::Raise(name("e")), Action::Enqueue(name("q")));
         self.root.actions_after_end = vec![event, queue, Action::Cancel, Action::Start];
         self
+    }
+
+    fn with_pause_of_orchestrations(self, at_ms: u64, ms: u64) -> Self {
+        Self { pause: Some((at_ms, ms)), ..self }
     }
 
     fn with_ending_of(mut self, instance: &str, ending: &str) -> Self {
@@ -95,12 +105,12 @@ mod tests {
     fn scripts_have_distinct_names() {
         let scripts = all();
         let names: BTreeSet<&str> = scripts.iter().map(|script| script.name).collect();
-        assert_eq!((scripts.len(), names.len()), (33, 33));
+        assert_eq!((scripts.len(), names.len()), (37, 37));
     }
 
     #[test]
     fn endings_match_the_expected_output_of_programs() {
-        for Script { name, root, endings } in all() {
+        for Script { name, root, endings, .. } in all() {
             let (_, ending) = &endings[0];
             let words_of_output = match ending.strip_prefix('=') {
                 // The data of messages is not part of an ending; here each message has its own.
