@@ -15,6 +15,9 @@ pub(crate) struct Session {
     pub(crate) session_id: String,
     #[serde(rename = "own")]
     pub(crate) owner: String,
+    /// The process whose clock set the end of the lease.
+    #[serde(rename = "by", default)]
+    pub(crate) holder: Uid,
     #[serde(with = "number")]
     pub(crate) until: u64,
     #[serde(rename = "act", with = "number")]
