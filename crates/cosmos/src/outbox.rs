@@ -51,6 +51,16 @@ impl Store {
 
     /// Delivers an intent and removes it.
     pub(crate) async fn deliver(&self, intent: &Item) -> Result<(), ProviderError> {
+        self.hand_over(intent).await?;
+        let removed = self.client.batch(&intent.partition, vec![Op::delete(&intent.id, None)]).await?;
+        match removed.verdict() {
+            Verdict::Applied | Verdict::Refused(Refusal::Absent) => Ok(()),
+            _ => Err(removed.error(DELIVER)),
+        }
+    }
+
+    /// Stores the document that an intent creates. The intent stays.
+    pub(crate) async fn hand_over(&self, intent: &Item) -> Result<(), ProviderError> {
         let Some(target) = &intent.to else {
             return Err(damaged(DELIVER, format!("intent '{}'", intent.id)));
         };
@@ -69,11 +79,7 @@ impl Store {
             }
             false => self.announced(&address, &[&delivered], create).await?,
         }
-        let removed = self.client.batch(&intent.partition, vec![Op::delete(&intent.id, None)]).await?;
-        match removed.verdict() {
-            Verdict::Applied | Verdict::Refused(Refusal::Absent) => Ok(()),
-            _ => Err(removed.error(DELIVER)),
-        }
+        Ok(())
     }
 
     /// The document that an intent creates.

@@ -11,6 +11,7 @@ pub(crate) const ALL: &str = include_str!("sql/all.sql");
 
 queries! {
     ACTIVITIES = "activities";
+    ARRIVALS = "arrivals";
     AUDIT = "audit";
     AUDIT_OLDEST = "audit_oldest";
     CHILDREN = "children";
