@@ -12,8 +12,8 @@ pub(crate) struct Query {
     pub(crate) filtered: Vec<Path>,
     /// The properties of `ORDER BY`, and whether the order is descending.
     pub(crate) order: Vec<(Path, bool)>,
-    /// Whether a system property of time is mentioned.
-    pub(crate) mentions_ts: bool,
+    /// Whether the query depends on the time of a document, or shows it without the version of the document.
+    pub(crate) uses_ts: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -29,11 +29,14 @@ impl Query {
         let tokens = tokens(sql);
         let mut query = Self::default();
         let mut clause = "";
+        let (mut shows_ts, mut shows_etag) = (false, false);
         let mut at = 0;
         while at < tokens.len() {
             let (path, next) = path_at(&tokens, at);
             if let Some(path) = path {
-                query.mentions_ts |= path == "/_ts";
+                query.uses_ts |= path == "/_ts" && clause != "SELECT";
+                shows_ts |= path == "/_ts";
+                shows_etag |= path == "/_etag" && clause == "SELECT";
                 let quoted = tokens[at..next].iter().filter_map(|token| match token {
                     Token::Quoted(text) => Some(text.to_string()),
                     _ => None,
@@ -53,7 +56,8 @@ impl Query {
                     match word.as_str() {
                         "WHERE" => clause = "WHERE",
                         "ORDER" => clause = "ORDER",
-                        "SELECT" | "FROM" | "GROUP" | "OFFSET" => clause = "",
+                        "SELECT" => clause = "SELECT",
+                        "FROM" | "GROUP" | "OFFSET" => clause = "",
                         "DESC" => {
                             if let Some((_, descending)) = query.order.last_mut() {
                                 *descending = true;
@@ -70,6 +74,7 @@ impl Query {
             }
             at += 1;
         }
+        query.uses_ts |= shows_ts && !shows_etag;
         query
     }
 }
@@ -157,8 +162,18 @@ mod tests {
         );
         assert_eq!(query.filtered, ["/t", "/slot", "/d/e"]);
         assert_eq!(query.order, [("/at".to_string(), true), ("/t".to_string(), false)]);
-        assert!(query.mentions_ts);
+        assert!(query.uses_ts);
         assert_eq!(query.double_quoted, ["slot"]);
+    }
+
+    #[test]
+    fn the_time_of_a_document_is_used_unless_it_is_selected_with_its_version() {
+        let uses = |sql: &str| Query::read(sql).uses_ts;
+        assert!(!uses("SELECT c.id, c._etag, c._ts FROM c WHERE c.t = 'm'"));
+        assert!(uses("SELECT c.id, c._ts FROM c"), "the rig knows the time by the version");
+        assert!(uses("SELECT c._etag, c._ts FROM c WHERE c._ts > 0"));
+        assert!(uses("SELECT c._etag FROM c ORDER BY c._ts"));
+        assert!(!uses("SELECT * FROM c"));
     }
 
     #[test]

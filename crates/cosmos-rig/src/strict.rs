@@ -100,8 +100,10 @@ fn check_query(call: &Call, sql: &str, policy: &Policy, clock_is_altered: bool) 
             "the emulator takes \"{text}\" as a name: use a parameter, single quotes, or c.{text}"
         )));
     }
-    if query.mentions_ts && clock_is_altered {
-        return Err(rig_cannot("the emulator does not know the clock of the rig: queries cannot use _ts"));
+    if query.uses_ts && clock_is_altered {
+        return Err(rig_cannot(
+            "the emulator does not know the clock of the rig: queries cannot use _ts, only select it beside _etag",
+        ));
     }
     if let Some(reason) = policy.refuses_order(&query.order) {
         return Err(bad(&reason));

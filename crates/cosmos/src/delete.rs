@@ -1,8 +1,8 @@
 //! Deletion of instances, atomically by a record: each instance is marked with the record, and the flip of the record is the
-//! moment at which all of them are gone. A purge removes their documents, and can be resumed by every process.
+//! moment at which all of them are gone. A purge removes their documents ([`crate::purge`]).
 
 use crate::client::{Op, is_conflict};
-use crate::document::{Address, DeleteRecord, Instance, Item, Versioned};
+use crate::document::{Address, DeleteRecord, Earlier, Instance, Versioned};
 use crate::doubt::Verdict;
 use crate::error::{contended, refused};
 use crate::ids::{self, Uid};
@@ -10,17 +10,17 @@ use crate::instance::Written;
 use crate::layout;
 use crate::list::Listed;
 use crate::number;
+use crate::purge::Left;
 use crate::sql;
 use crate::store::Store;
 use crate::tally::Counts;
 use outlast_model::ExecutionStatus;
-use outlast_provider::{DeleteInstanceResult, InstanceFilter, ProviderError};
+use outlast_provider::{DeleteInstanceResult, ErrorClass, InstanceFilter, ProviderError};
 use outlast_provider_kit::DEFAULT_BULK_LIMIT;
-use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-const DELETE: &str = "delete_instances_atomic";
+pub(crate) const DELETE: &str = "delete_instances_atomic";
 const ATTEMPTS: usize = 8;
 
 /// A record that was not flipped after this time counts as given up.
@@ -29,18 +29,19 @@ const RECORD_LIFE_MS: u64 = 60_000;
 /// The service removes a record that was not flipped after this time, in seconds. Its deleter has died.
 const ABANDONED_LIFE: u32 = 60 * 60;
 
-/// An instance to delete; `None` if there is no document of it.
-pub(crate) type Found = (Address, Option<Versioned<Instance>>);
+/// An instance to delete.
+pub(crate) struct Found {
+    pub(crate) address: Address,
+    /// `None` if there is no document of it.
+    pub(crate) read: Option<Versioned<Instance>>,
+    pub(crate) earlier: Earlier,
+}
 
-/// A document of a partition that is purged.
-#[derive(Deserialize)]
-struct Left {
-    id: String,
-    #[serde(rename = "_etag")]
-    etag: String,
-    t: String,
-    #[serde(rename = "q", default)]
-    sequence: u64,
+/// The state of an instance that a deletion marked.
+enum Fate {
+    Lives(Box<Versioned<Instance>>),
+    /// The deletion with this record is committed.
+    Deleted(Uid),
 }
 
 impl Store {
@@ -49,25 +50,61 @@ impl Store {
         &self,
         operation: &str,
         address: &Address,
-        mut found: Versioned<Instance>,
+        found: Versioned<Instance>,
     ) -> Result<Option<Versioned<Instance>>, ProviderError> {
-        let Some(uid) = found.document.deleted_by else { return Ok(Some(found)) };
-        let record = self.client.read::<DeleteRecord>(operation, layout::SYSTEM, &record_id(uid)).await?;
-        match record {
-            Some(record) if record.document.is_flipped => {
-                Box::pin(self.purge(operation, address, &record.document)).await?;
+        match self.fate(operation, found).await? {
+            Fate::Lives(found) => Ok(Some(*found)),
+            Fate::Deleted(record) => {
+                Box::pin(self.purge(operation, address, record)).await?;
                 Ok(None)
             }
-            Some(record) if self.now() > record.document.made_at.saturating_add(RECORD_LIFE_MS) => {
-                // The deleter has died. An absent record counts as given up.
-                let removal = Op::delete(&record.document.id, Some(&record.etag));
-                self.client.batch(layout::SYSTEM, vec![removal]).await?;
-                Ok(Some(found))
+        }
+    }
+
+    /// The same, for lists and counts: an instance whose deletion is committed is gone, whether its purge succeeds or not.
+    pub(crate) async fn read_listed(
+        &self,
+        operation: &str,
+        address: &Address,
+    ) -> Result<Option<Versioned<Instance>>, ProviderError> {
+        let read = self.client.read::<Instance>(operation, &address.partition, ids::INSTANCE).await?;
+        let Some(found) = read else { return Ok(None) };
+        match self.fate(operation, found).await? {
+            Fate::Lives(found) => Ok(Some(*found)),
+            Fate::Deleted(record) => {
+                if let Err(error) = Box::pin(self.purge(operation, address, record)).await {
+                    // The text of an error about a damaged document may quote it.
+                    let is_damaged = ErrorClass::of(&error) == ErrorClass::Damaged;
+                    let error =
+                        if is_damaged { "a document does not decode" } else { error.message.as_str() };
+                    tracing::debug!(
+                        target: "duroxide::providers::cosmosdb",
+                        %error, instance = %address.id, "the documents of a deleted instance are removed later"
+                    );
+                }
+                Ok(None)
             }
-            Some(_) => Ok(Some(found)),
+        }
+    }
+
+    /// Whether the deletion that marked an instance is committed.
+    async fn fate(&self, operation: &str, mut found: Versioned<Instance>) -> Result<Fate, ProviderError> {
+        let Some(uid) = found.document.deleted_by else { return Ok(Fate::Lives(Box::new(found))) };
+        let record = self.client.read::<DeleteRecord>(operation, layout::SYSTEM, &record_id(uid)).await?;
+        match record {
+            Some(record) if record.document.is_flipped => Ok(Fate::Deleted(uid)),
+            Some(record) => {
+                if self.now() > record.document.made_at.saturating_add(RECORD_LIFE_MS) {
+                    // The deleter has died. If the removal fails, the next reader repeats it.
+                    let removal = Op::delete(&record.document.id, Some(&record.etag));
+                    self.client.batch(layout::SYSTEM, vec![removal]).await?;
+                }
+                Ok(Fate::Lives(Box::new(found)))
+            }
+            // An absent record counts as given up.
             None => {
-                found.document.deleted_by = None;
-                Ok(Some(found))
+                found.document.unmark();
+                Ok(Fate::Lives(Box::new(found)))
             }
         }
     }
@@ -109,7 +146,7 @@ impl Store {
                 self.spread(nth).await;
             }
             let found = self.deletable(&ids, force).await?;
-            if let Some(deleted) = self.delete_found(&ids, found, None).await? {
+            if let Some(deleted) = self.delete_found(&ids, found).await? {
                 return Ok(deleted);
             }
         }
@@ -126,18 +163,17 @@ impl Store {
     async fn deletable(&self, ids: &BTreeSet<&String>, force: bool) -> Result<Vec<Found>, ProviderError> {
         let mut found = Vec::new();
         for id in ids {
-            let address = Address::of(id);
-            let read = self.read_instance(DELETE, &address).await?;
-            found.push((address, read));
+            found.push(self.found(Address::of(id)).await?);
         }
         let running = ExecutionStatus::Running.as_str();
         let is_running = |read: &Option<Versioned<Instance>>| {
             read.as_ref().is_some_and(|read| read.document.st.as_deref() == Some(running))
         };
-        if let Some((address, _)) = found.iter().find(|(_, read)| !force && is_running(read)) {
+        if let Some(found) = found.iter().find(|found| !force && is_running(&found.read)) {
+            let id = &found.address.id;
             return Err(refused(
                 DELETE,
-                format!("instance '{}' is still running: cancel it first, or use force", address.id),
+                format!("instance '{id}' is still running: cancel it first, or use force"),
             ));
         }
         for id in ids {
@@ -152,13 +188,19 @@ impl Store {
         Ok(found)
     }
 
-    /// Marks the instances, flips the record and purges; `None` if an instance changed meanwhile. With a sequence, messages that
-    /// arrived after it stay.
+    /// Reads an instance, and then the messages that wait: a later one stays.
+    pub(crate) async fn found(&self, address: Address) -> Result<Found, ProviderError> {
+        let read = self.read_instance(DELETE, &address).await?;
+        let arrivals: Vec<Left> = self.client.query(DELETE, &address.partition, sql::ARRIVALS, &[]).await?;
+        let earlier = Earlier::of(arrivals.iter().filter_map(Left::arrival));
+        Ok(Found { address, read, earlier })
+    }
+
+    /// Marks the instances, flips the record and purges; `None` if an instance changed meanwhile.
     pub(crate) async fn delete_found(
         &self,
         ids: &BTreeSet<&String>,
         found: Vec<Found>,
-        as_of: Option<u64>,
     ) -> Result<Option<DeleteInstanceResult>, ProviderError> {
         let uid = self.uid();
         let mut record = DeleteRecord {
@@ -168,36 +210,32 @@ impl Store {
             ids: ids.iter().map(ToString::to_string).collect(),
             is_flipped: false,
             made_at: self.now(),
-            sequence: 0,
             ttl: Some(ABANDONED_LIFE),
         };
         let etag = self.create_record(&record).await?;
-        for (address, read) in &found {
-            if !self.mark(address, read.as_ref(), uid).await? {
+        for found in &found {
+            if !self.mark(found, uid).await? {
                 self.client.batch(layout::SYSTEM, vec![Op::delete(&record.id, Some(&etag))]).await?;
                 return Ok(None);
             }
         }
-        (record.is_flipped, record.sequence, record.ttl) =
-            (true, as_of.unwrap_or_else(|| self.time.sequence()), None);
+        (record.is_flipped, record.ttl) = (true, None);
         if !self.flip(&record, &etag).await? {
             return Ok(None);
         }
         let mut deleted = DeleteInstanceResult::default();
-        for (address, read) in &found {
-            if let Some(read) = read {
-                deleted.instances_deleted += u64::from(read.document.row.is_some());
-                deleted.executions_deleted += read.document.executions;
-                deleted.events_deleted += read.document.events;
-                self.tally.add(self.now(), Counts::default().since(Counts::of(&read.document)));
-            }
-            deleted.queue_messages_deleted += self.purge(DELETE, address, &record).await?;
+        for read in found.iter().filter_map(|found| found.read.as_ref()) {
+            deleted.instances_deleted += u64::from(read.document.row.is_some());
+            deleted.executions_deleted += read.document.executions;
+            deleted.events_deleted += read.document.events;
+            self.tally.add(self.now(), Counts::default().since(Counts::of(&read.document)));
         }
-        self.client.batch(layout::SYSTEM, vec![Op::delete(&record.id, None)]).await?;
+        let purged = self.purge_all(&found, uid).await;
         for id in ids {
             self.ready.forget(id);
             self.watches.committed(id, true);
         }
+        deleted.queue_messages_deleted = purged?;
         Ok(Some(deleted))
     }
 
@@ -215,22 +253,17 @@ impl Store {
     }
 
     /// Marks an instance with the record; false if it is not the one that was read.
-    async fn mark(
-        &self,
-        address: &Address,
-        read: Option<&Versioned<Instance>>,
-        record: Uid,
-    ) -> Result<bool, ProviderError> {
-        let (before, mut instance) = match read {
+    async fn mark(&self, found: &Found, record: Uid) -> Result<bool, ProviderError> {
+        let (before, mut instance) = match &found.read {
             Some(read) => (Some(read.etag.as_str()), read.document.clone()),
-            None => (None, Instance::skeleton(address, self.uid())),
+            None => (None, Instance::skeleton(&found.address, self.uid())),
         };
         if let Some(other) = instance.deleted_by
             && !self.give_up_deletion(DELETE, other).await?
         {
             return Ok(false);
         }
-        instance.deleted_by = Some(record);
+        (instance.deleted_by, instance.earlier) = (Some(record), Some(found.earlier.clone()));
         let written =
             self.replace_instance(DELETE, before, &mut instance, self.uid(), Vec::new(), None).await?;
         Ok(matches!(written, Written::Done { .. }))
@@ -249,75 +282,6 @@ impl Store {
                 Ok(read.is_some_and(|read| read.document.is_flipped))
             }
         }
-    }
-
-    /// Removes the documents of a deleted instance, the instance last. Returns the number of messages and activities. Messages
-    /// that arrived after the deletion stay: they are for a new instance.
-    async fn purge(
-        &self,
-        operation: &str,
-        address: &Address,
-        record: &DeleteRecord,
-    ) -> Result<u64, ProviderError> {
-        let mut messages = 0;
-        for _ in 0..1_000 {
-            let mut left: Vec<Left> =
-                self.client.query(operation, &address.partition, sql::PARTITION, &[]).await?;
-            left.retain(|document| {
-                let is_later =
-                    matches!(document.t.as_str(), "m" | "a") && document.sequence > record.sequence;
-                !is_later && !matches!(document.t.as_str(), "b" | "z")
-            });
-            if left.is_empty() {
-                break;
-            }
-            for intent in left.iter().filter(|document| document.t == "o") {
-                // A committed turn sent the message: it is not part of the instance.
-                let read = self.client.read::<Item>(operation, &address.partition, &intent.id).await?;
-                if let Some(read) = read
-                    && self.is_visible(operation, address, &read.document).await?
-                {
-                    self.deliver(&read.document).await?;
-                }
-            }
-            left.retain(|document| document.t != "o");
-            for chunk in left.chunks(100) {
-                let removals: Vec<Op> =
-                    chunk.iter().map(|document| Op::delete(&document.id, Some(&document.etag))).collect();
-                let batched = self.client.batch(&address.partition, removals.clone()).await?;
-                let queued = |document: &&Left| matches!(document.t.as_str(), "m" | "a");
-                match batched.verdict() {
-                    Verdict::Applied => messages += chunk.iter().filter(queued).count() as u64,
-                    Verdict::Refused(refusal) if is_conflict(refusal) => {
-                        // Another process purges as well, or a worker writes its activity.
-                        for removal in removals {
-                            self.client.batch(&address.partition, vec![removal]).await?;
-                        }
-                    }
-                    Verdict::Refused(_) => return Err(batched.error(operation)),
-                    Verdict::InDoubt => {}
-                }
-            }
-        }
-        let read = self.client.read::<Instance>(operation, &address.partition, ids::INSTANCE).await?;
-        if let Some(read) = read.filter(|read| read.document.deleted_by == record_uid(&record.id)) {
-            let removal = Op::delete(ids::INSTANCE, Some(&read.etag));
-            self.client.batch(&address.partition, vec![removal]).await?;
-        }
-        Ok(messages)
-    }
-
-    async fn is_visible(
-        &self,
-        operation: &str,
-        address: &Address,
-        item: &Item,
-    ) -> Result<bool, ProviderError> {
-        let instance = self.client.read::<Instance>(operation, &address.partition, ids::INSTANCE).await?;
-        Ok(instance.is_none_or(|instance| {
-            let rev = item.rev.filter(|_| item.is_staged);
-            instance.document.marks().visibility(&item.id, rev) == crate::visible::Visibility::Visible
-        }))
     }
 
     /// Removes finished roots that match, each with its descendants.
@@ -385,12 +349,8 @@ impl Store {
     }
 }
 
-fn record_id(uid: Uid) -> String {
+pub(crate) fn record_id(uid: Uid) -> String {
     format!("d:{uid}")
-}
-
-fn record_uid(id: &str) -> Option<Uid> {
-    id.strip_prefix("d:").and_then(Uid::parse)
 }
 
 /// The largest number of a creation, for queries without an upper end.

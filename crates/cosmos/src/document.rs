@@ -8,7 +8,7 @@ mod own;
 mod pair;
 
 pub(crate) use history::{Events, Execution, ExecutionDocument, StoredEvent};
-pub(crate) use own::{DeleteRecord, Session};
+pub(crate) use own::{Arrival, DeleteRecord, Earlier, Session};
 pub(crate) use pair::{Change, Committed, Content, KvMarks, Pair, Value};
 
 use crate::ids::{self, Uid};
@@ -132,6 +132,9 @@ pub(crate) struct Instance {
     /// The record of a delete that marked this instance.
     #[serde(rename = "del", default, skip_serializing_if = "Option::is_none")]
     pub(crate) deleted_by: Option<Uid>,
+    /// The messages that this delete removes.
+    #[serde(rename = "delm", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) earlier: Option<Earlier>,
 }
 
 /// The lease of a turn.
@@ -231,6 +234,11 @@ impl Instance {
     /// The time at which the lock or the rest ends.
     pub(crate) fn locked_until(&self) -> Option<u64> {
         self.lock.as_ref().map(|lock| lock.until).max(self.rest)
+    }
+
+    /// Removes the mark of a delete that was given up.
+    pub(crate) fn unmark(&mut self) {
+        (self.deleted_by, self.earlier) = (None, None);
     }
 
     /// Sets the fields that copy others, for queries.

@@ -41,8 +41,8 @@ pub enum CosmosStoreError {
     },
     /// The container deletes documents after a time.
     #[error(
-        "container '{database}/{container}' deletes documents after {seconds} s by default: set its default time to live to -1 \
-         (off), or choose another container"
+        "container '{database}/{container}' deletes documents after {seconds} s by default: set its time to live to \"On (no \
+         default)\", which is a default of -1, or choose another container"
     )]
     TimeToLive {
         /// The database.
@@ -51,6 +51,28 @@ pub enum CosmosStoreError {
         container: String,
         /// The default time to live.
         seconds: u32,
+    },
+    /// The container never deletes documents, whatever their time to live is.
+    #[error(
+        "the time to live of container '{database}/{container}' is off, so hints, heartbeats and remains of messages would be \
+         kept for ever: set it to \"On (no default)\", which is a default of -1, or choose another container"
+    )]
+    NoTimeToLive {
+        /// The database.
+        database: String,
+        /// The container.
+        container: String,
+    },
+    /// The container tells only the first 101 bytes of partition keys apart.
+    #[error(
+        "container '{database}/{container}' has a partition key of version 1, which takes ids with the same first 101 bytes as \
+         one id: choose another container, let the store create one, or create one with version 2 (large partition keys)"
+    )]
+    ShortPartitionKeys {
+        /// The database.
+        database: String,
+        /// The container.
+        container: String,
     },
     /// The database or the container does not exist, and the options do not create it.
     #[error(

@@ -166,6 +166,16 @@ pub(crate) fn leaves_tombstone(id: &str) -> bool {
     matches!(key, Some(MessageKey::Sent(_)))
 }
 
+/// Whether a document may come from outside of the turns of its instance: a message, the key of a message, or an activity with a
+/// `copy`.
+pub(crate) fn may_arrive(id: &str) -> bool {
+    match id.split_once(':') {
+        Some(("m" | "n", _)) => true,
+        Some(("a", rest)) => rest.split(':').count() > 2,
+        _ => false,
+    }
+}
+
 /// The longest text that is encoded; a longer one is hashed, and its document holds the text.
 const LONGEST_ENCODED: usize = 200;
 
@@ -260,6 +270,15 @@ mod tests {
         assert!(leaves_tombstone(&message(&MessageKey::Sent(SentKey { source: UID, rev: 7, nth: 2 }))));
         for id in [message(&MessageKey::Arrival(UID)), activity(1, 2, None), history(1, 1), intent(1, 1)] {
             assert!(!leaves_tombstone(&id), "{id}");
+        }
+    }
+
+    #[test]
+    fn documents_of_turns_have_other_ids_than_activities_from_outside() {
+        let arrivals = [message(&MessageKey::Arrival(UID)), message_key("k"), activity(1, 2, Some(UID))];
+        assert!(arrivals.iter().all(|id| may_arrive(id)), "{arrivals:?}");
+        for id in [activity(1, 2, None), history(1, 1), intent(1, 1), GATE.to_string(), key_value("k")] {
+            assert!(!may_arrive(&id), "{id}");
         }
     }
 

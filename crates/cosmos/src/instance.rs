@@ -53,7 +53,7 @@ impl Store {
             if !self.give_up_deletion(operation, record).await? {
                 return Ok(Written::Conflict { failed: Some(0) });
             }
-            instance.deleted_by = None;
+            instance.unmark();
         }
         self.replace_instance(operation, before, instance, write, further, events).await
     }

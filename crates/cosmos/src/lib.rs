@@ -82,6 +82,7 @@ mod prepare;
 mod probe;
 pub mod provider;
 mod prune;
+mod purge;
 mod ready;
 mod ready_work;
 mod recent;

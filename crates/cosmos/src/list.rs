@@ -50,7 +50,7 @@ impl Store {
             let Some(address) = Address::of_document(&listed.partition, listed.iid.as_deref()) else {
                 continue;
             };
-            if listed.deleted_by.is_none() || self.read_instance(operation, &address).await?.is_some() {
+            if listed.deleted_by.is_none() || self.read_listed(operation, &address).await?.is_some() {
                 ids.push(address.id);
             }
         }
@@ -67,7 +67,7 @@ impl Store {
         for instance in found {
             match (instance.deleted_by, instance.address()) {
                 (Some(_), Some(address)) => {
-                    let read = self.read_instance(operation, &address).await?;
+                    let read = self.read_listed(operation, &address).await?;
                     alive.extend(read.map(|read| read.document));
                 }
                 _ => alive.push(instance),

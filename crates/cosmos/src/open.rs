@@ -8,7 +8,7 @@ use crate::{CosmosDBOptions, CosmosDBProviderConfig, account, tls};
 use azure_core::credentials::Secret;
 use azure_data_cosmos::models::{
     CompositeIndex, CompositeIndexOrder, CompositeIndexProperty, ContainerProperties, IndexingMode,
-    IndexingPolicy, TimeToLive,
+    IndexingPolicy, PartitionKeyVersion, TimeToLive,
 };
 use azure_data_cosmos::options::{BinaryEncodingOptions, Region};
 use azure_data_cosmos::{
@@ -190,10 +190,16 @@ fn check(config: &CosmosDBProviderConfig, found: &ContainerProperties) -> Result
     if paths != [PARTITION_KEY] {
         return Err(CosmosStoreError::PartitionKey { database, container, found: paths });
     }
-    if let TimeToLive::Seconds(seconds) = found.default_ttl {
-        return Err(CosmosStoreError::TimeToLive { database, container, seconds });
+    // Version 1 takes keys with the same first 101 bytes as one key, and ids of instances are longer.
+    if found.partition_key.version() == PartitionKeyVersion::V1 {
+        return Err(CosmosStoreError::ShortPartitionKeys { database, container });
     }
-    Ok(())
+    match found.default_ttl {
+        TimeToLive::NoDefault => Ok(()),
+        TimeToLive::Seconds(seconds) => Err(CosmosStoreError::TimeToLive { database, container, seconds }),
+        // `Forever`: documents with a time to live stay.
+        _ => Err(CosmosStoreError::NoTimeToLive { database, container }),
+    }
 }
 
 /// The requests of one opening. A request that a throttled or busy account refuses is repeated.

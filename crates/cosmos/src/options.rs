@@ -116,6 +116,9 @@ pub struct CosmosDBOptions {
     pub clock: Option<Arc<dyn Clock>>,
     /// The source of the secrets in lock tokens.
     pub entropy: Arc<dyn Entropy>,
+    /// The clock of the machine, for tests. `None` is that of this machine.
+    #[doc(hidden)]
+    pub machine: Option<Arc<dyn Clock>>,
     /// The size of a batch in operations and bytes, for tests: smaller batches stage more turns.
     #[doc(hidden)]
     pub batch: (usize, usize),
@@ -142,6 +145,7 @@ impl Default for CosmosDBOptions {
             leases: None,
             clock: None,
             entropy: Arc::new(OsEntropy),
+            machine: None,
             batch: (limits.operations, limits.bytes),
             opening_pause: Duration::from_millis(500),
             counted_exactly: COUNTED_EXACTLY,

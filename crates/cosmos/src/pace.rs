@@ -1,7 +1,7 @@
 //! The pauses of a process between reads of the hints of other processes.
 //!
 //! Two processes often answer each other: one stores an activity, the other one its completion. Each then waits for a page that
-//! the other one has to cause. If the pauses between pages doubled, both processes would find their hints at late pages, and the
+//! the other process has to cause. If the pauses between pages doubled, both processes would find their hints at late pages, and the
 //! late pages would delay the next hints: the pair would stay at a period of 350, 750 or 1,550 ms, depending on the moment at which
 //! it began. A pause of half of the time since the last page with hints has no such period beyond a few times the time that the
 //! two processes need for their own work.

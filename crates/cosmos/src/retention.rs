@@ -1,7 +1,7 @@
 //! Retention: the oldest instances, and the deletion of ended trees.
 //!
-//! Messages are documents of their own, so a message may arrive between the check and the deletion. The deletion therefore counts as
-//! made before the check: later messages stay.
+//! Messages are documents of their own, so a message may arrive between the check and the deletion. The deletion removes the
+//! messages that it lists before the check: later ones stay.
 
 use crate::delete::Found;
 use crate::document::{Address, Instance, Item, Versioned};
@@ -65,7 +65,6 @@ impl Store {
             if nth > 0 {
                 self.spread(nth).await;
             }
-            let as_of = self.time.sequence();
             let Some(read) = self.read_instance(DELETE, &Address::of(root)).await? else { return Ok(None) };
             if !is_old_root(&read.document, ended_before) {
                 return Ok(None);
@@ -73,7 +72,7 @@ impl Store {
             let tree = self.tree(DELETE, root).await?;
             let Some(found) = self.unused(&tree).await? else { return Ok(None) };
             let ids: BTreeSet<&String> = tree.iter().collect();
-            if let Some(deleted) = self.delete_found(&ids, found, Some(as_of)).await? {
+            if let Some(deleted) = self.delete_found(&ids, found).await? {
                 return Ok(Some(deleted));
             }
         }
@@ -84,14 +83,13 @@ impl Store {
     async fn unused(&self, ids: &[String]) -> Result<Option<Vec<Found>>, ProviderError> {
         let mut found = Vec::new();
         for id in ids {
-            let address = Address::of(id);
-            let read = self.read_instance(DELETE, &address).await?;
-            if let Some(read) = &read
-                && self.is_in_use(&address, &read.document).await?
+            let one = self.found(Address::of(id)).await?;
+            if let Some(read) = &one.read
+                && self.is_in_use(&one.address, &read.document).await?
             {
                 return Ok(None);
             }
-            found.push((address, read));
+            found.push(one);
         }
         Ok(Some(found))
     }

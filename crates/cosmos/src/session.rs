@@ -30,10 +30,10 @@ impl Store {
         for _ in 0..ATTEMPTS {
             let now = self.now();
             if let Some(session) = known.as_ref().map(|known| &known.document)
-                && session.until > now
                 && session.owner != caller.owner_id
+                && self.over_at(session.until, session.holder) > now
             {
-                return Ok(Some(session.until));
+                return Ok(Some(self.over_at(session.until, session.holder)));
             }
             let session = Session {
                 id: ids::session(session_id),
@@ -41,6 +41,7 @@ impl Store {
                 t: "s".to_string(),
                 session_id: session_id.to_string(),
                 owner: caller.owner_id.clone(),
+                holder: self.own,
                 until: now.saturating_add(saturating_ms(caller.lock_timeout)),
                 last_activity_at: now,
                 w: self.uid(),
@@ -139,7 +140,7 @@ impl Store {
                 }
                 let until = session.until.max(now.saturating_add(saturating_ms(extend_for)));
                 let id = session.session_id.clone();
-                let next = Session { until, w: self.uid(), ..session };
+                let next = Session { until, holder: self.own, w: self.uid(), ..session };
                 if self.write_session(RENEW, Some(&etag), next).await? {
                     renewed += 1;
                     break;
@@ -168,7 +169,7 @@ impl Store {
         const CLEANUP: &str = "cleanup_orphaned_sessions";
         let mut removed = 0;
         for Versioned { etag, document: session } in self.all_sessions(CLEANUP, sql::SESSIONS, &[]).await? {
-            if session.until >= self.now() {
+            if self.over_at(session.until, session.holder) >= self.now() {
                 continue;
             }
             let parameters = [("@session", session.session_id.clone().into())];

@@ -33,6 +33,7 @@ queries! {
     INTENTS = "intents";
     LATER_IN = "later_in";
     LOCKED = "locked";
+    MESSAGE_TIMES = "message_times";
     MESSAGES = "messages";
     NODES = "nodes";
     OF_IDS = "of_ids";

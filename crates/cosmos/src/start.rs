@@ -3,11 +3,12 @@
 use crate::client::{Op, is_conflict};
 use crate::document::{Address, Gate, Instance, Item, Versioned};
 use crate::doubt::Verdict;
-use crate::error::contended;
+use crate::error::{contended, refused};
 use crate::ids::{self, MessageKey};
 use crate::instance::Written;
 use crate::message::{self, counted};
 use crate::sql;
+use crate::staging::Limits;
 use crate::store::Store;
 use outlast_model::{ExecutionStatus, SystemStats, WorkItem};
 use outlast_provider::{InstanceOutcome, ProviderError, StartOutcome, StartPolicy, StartRequest};
@@ -15,9 +16,10 @@ use outlast_provider_kit::plan::{message_row, visible_at};
 use outlast_provider_kit::{MessageRow, rows};
 use std::time::Duration;
 
+const START: &str = "start_orchestration";
 const ATTEMPTS: usize = 8;
 
-/// Messages that are stored together with a start. Further ones follow it.
+/// Messages that one batch stores together with a start.
 const MOST_WITH_START: usize = 90;
 
 impl Store {
@@ -100,11 +102,20 @@ impl Store {
 
     /// Starts an instance unless its id is taken.
     pub(crate) async fn start(&self, request: &StartRequest) -> Result<StartOutcome, ProviderError> {
-        const START: &str = "start_orchestration";
         let instance = request.checked_instance()?;
         let row = message_row(START, &request.start)?;
         let along = request.messages.iter().map(|message| message_row(START, message));
         let along: Vec<MessageRow> = along.collect::<Result<_, _>>()?;
+        if along.len() > MOST_WITH_START {
+            let (count, most) = (along.len(), MOST_WITH_START);
+            return Err(refused(
+                START,
+                format!(
+                    "instance '{instance}': {count} messages cannot go along with a start, because one commit stores at most {most} \
+                     with it: start the instance with {most} of them, and send the others afterwards"
+                ),
+            ));
+        }
         let address = Address::of(instance);
         for attempt in 0..ATTEMPTS {
             // Most ids are new. An instance that exists, or that has ever had a message, refuses the first attempt.
@@ -124,9 +135,10 @@ impl Store {
             let mut skeleton =
                 read.map_or_else(|| Instance::skeleton(&address, self.uid()), |read| read.document);
             let mut messages = vec![self.arrival(START, &address, &row, request.delay)?];
-            for row in along.iter().take(MOST_WITH_START) {
+            for row in &along {
                 messages.push(self.arrival(START, &address, row, request.delay)?);
             }
+            check_together(&address, &messages)?;
             let write = self.uid();
             let gate = Gate::new(&address.partition, write);
             let mut operations = vec![if is_new { Op::create(&gate)? } else { Op::upsert(&gate)? }];
@@ -139,9 +151,6 @@ impl Store {
             if let Written::Done { .. } = written {
                 // The hints follow the write, which is refused if the id is taken.
                 self.announced(&address, &stored, async { Ok(()) }).await?;
-                for message in request.messages.iter().skip(MOST_WITH_START) {
-                    self.enqueue(START, message, request.delay).await?;
-                }
                 return Ok(StartOutcome::Started);
             }
         }
@@ -244,4 +253,21 @@ impl Store {
             kv_total_value_bytes: values.iter().map(|value| value.len() as u64).sum(),
         }))
     }
+}
+
+/// Refuses a start whose messages do not fit into one batch.
+fn check_together(address: &Address, messages: &[Item]) -> Result<(), ProviderError> {
+    let bytes_of = |message: &Item| serde_json::to_string(message).map_or(0, |text| text.len());
+    let (bytes, limit) = (messages.iter().map(bytes_of).sum::<usize>(), Limits::default().bytes);
+    if bytes <= limit {
+        return Ok(());
+    }
+    let (id, along) = (&address.id, messages.len().saturating_sub(1));
+    Err(refused(
+        START,
+        format!(
+            "instance '{id}': the start and {along} message(s) along with it have {bytes} bytes, and one commit stores at most \
+             {limit}: send the messages after the start, or pass references to large data"
+        ),
+    ))
 }

@@ -87,7 +87,7 @@ impl Store {
             this: Weak::clone(this),
             client,
             config,
-            time: Time::new(options.clock.clone()),
+            time: Time::new(options.clock.clone(), options.machine.clone()),
             ready: Ready::default(),
             watches: Arc::default(),
             own,

@@ -218,7 +218,7 @@ impl Store {
         for row in rows {
             if row.deleted_by.is_some()
                 && let Some(address) = Address::of_document(&row.partition, row.iid.as_deref())
-                && self.read_instance(operation, &address).await?.is_none()
+                && self.read_listed(operation, &address).await?.is_none()
             {
                 continue;
             }

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 pub(crate) struct Time {
     /// The store's time, if it was given.
     given: Option<Arc<dyn Clock>>,
+    machine: Arc<dyn Clock>,
     service: Mutex<ServiceClock>,
     /// The last number of an arrival.
     last: AtomicU64,
@@ -20,14 +21,15 @@ pub(crate) struct Time {
 }
 
 impl Time {
-    pub(crate) fn new(given: Option<Arc<dyn Clock>>) -> Self {
-        Self { given, service: Mutex::default(), last: AtomicU64::new(0), opened: Instant::now() }
+    pub(crate) fn new(given: Option<Arc<dyn Clock>>, machine: Option<Arc<dyn Clock>>) -> Self {
+        let machine = machine.unwrap_or_else(|| Arc::new(SystemClock));
+        Self { given, machine, service: Mutex::default(), last: AtomicU64::new(0), opened: Instant::now() }
     }
 
     pub(crate) fn now_ms(&self) -> u64 {
         match &self.given {
             Some(clock) => clock.now_ms(),
-            None => self.service().corrected_ms(SystemClock.now_ms()),
+            None => self.service().corrected_ms(self.machine.now_ms()),
         }
     }
 
@@ -46,7 +48,7 @@ impl Time {
 
     /// The local time at which a request is sent or answered.
     pub(crate) fn local_ms(&self) -> u64 {
-        SystemClock.now_ms()
+        self.machine.now_ms()
     }
 
     /// Learns from a write that the service stamped.
@@ -57,7 +59,7 @@ impl Time {
     /// A number that is larger than all before it, in this process and, where clocks agree, in others. It does not depend on the
     /// time of the store, which may be set back.
     pub(crate) fn sequence(&self) -> u64 {
-        let now = SystemClock.now_ms().saturating_mul(1_000);
+        let now = self.machine.now_ms().saturating_mul(1_000);
         let next = |last: u64| Some(now.max(last.saturating_add(1)));
         let before = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         // The closure never refuses.
@@ -75,14 +77,14 @@ mod tests {
 
     #[test]
     fn arrivals_are_numbered_in_order() {
-        let time = Time::new(None);
+        let time = Time::new(None, None);
         let numbers: Vec<u64> = (0..1_000).map(|_| time.sequence()).collect();
         assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
     }
 
     #[test]
     fn a_clock_far_from_that_of_the_service_is_corrected() {
-        let time = Time::new(None);
+        let time = Time::new(None, None);
         let now = time.local_ms();
         assert!(time.now_ms().abs_diff(now) < 100, "nothing is known yet");
         time.observe(now, now + 10, (now + 60_000) / 1_000);

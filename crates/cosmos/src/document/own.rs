@@ -3,6 +3,7 @@
 use crate::ids::Uid;
 use crate::number;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// A session: `t = "s"`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +16,9 @@ pub(crate) struct Session {
     pub(crate) session_id: String,
     #[serde(rename = "own")]
     pub(crate) owner: String,
+    /// The process whose clock set the end of the lease.
+    #[serde(rename = "by", default)]
+    pub(crate) holder: Uid,
     #[serde(with = "number")]
     pub(crate) until: u64,
     #[serde(rename = "act", with = "number")]
@@ -35,10 +39,90 @@ pub(crate) struct DeleteRecord {
     /// The time of its creation.
     #[serde(with = "number")]
     pub(crate) made_at: u64,
-    /// Messages that arrive after the flip belong to a new instance.
-    #[serde(rename = "q", default)]
-    pub(crate) sequence: u64,
     /// The life of a record that is not flipped, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ttl: Option<u32>,
+}
+
+/// A message, a key of a message or an activity that came from outside of the turns of its instance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) id: &'a str,
+    /// The time of its last write, in whole seconds of the service.
+    pub(crate) stamp: u64,
+}
+
+/// The service stamps the documents of one partition in their order. After a failover its clock may be behind by less than this
+/// time, in seconds.
+const STAMP_SKEW: u64 = 30;
+
+/// The arrivals that a deletion removes: those that it found before it marked the instance. Later ones are for a new instance.
+///
+/// All stamps are of one partition. A message that is stored later is stamped after the newest one that was found, or a few
+/// seconds before it. So older messages need no name, and the list is short however many messages wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Earlier {
+    /// Messages with an earlier stamp are removed, whatever their ids are.
+    #[serde(rename = "ts", default)]
+    before: u64,
+    #[serde(default)]
+    ids: BTreeSet<String>,
+}
+
+impl Earlier {
+    pub(crate) fn of<'a>(found: impl Iterator<Item = Arrival<'a>>) -> Self {
+        let found: Vec<Arrival<'a>> = found.collect();
+        let newest =
+            found.iter().filter(|arrival| arrival.is_written_once()).map(|arrival| arrival.stamp).max();
+        let before = newest.map_or(0, |newest| newest.saturating_sub(STAMP_SKEW));
+        let named = found.iter().filter(|arrival| !arrival.is_written_once() || arrival.stamp >= before);
+        Self { before, ids: named.map(|arrival| arrival.id.to_string()).collect() }
+    }
+
+    pub(crate) fn has(&self, arrival: &Arrival<'_>) -> bool {
+        let is_old = arrival.is_written_once() && arrival.stamp < self.before;
+        is_old || self.ids.contains(arrival.id)
+    }
+}
+
+impl Arrival<'_> {
+    /// Whether the stamp is that of the arrival. An activity is written again by its worker.
+    fn is_written_once(&self) -> bool {
+        !self.id.starts_with("a:")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrival(id: &str, stamp: u64) -> Arrival<'_> {
+        Arrival { id, stamp }
+    }
+
+    #[test]
+    fn arrivals_that_were_found_are_earlier_and_no_others() {
+        let earlier = Earlier::of([arrival("m:1", 500), arrival("m:2", 500)].into_iter());
+        assert!(earlier.has(&arrival("m:1", 500)) && earlier.has(&arrival("m:2", 500)));
+        for stamp in [500, 471, 900] {
+            assert!(!earlier.has(&arrival("m:3", stamp)), "{stamp}");
+        }
+        assert!(!Earlier::of(std::iter::empty()).has(&arrival("m:3", 500)));
+    }
+
+    #[test]
+    fn only_the_newest_messages_are_named() {
+        let ids: Vec<String> = (0..1_000).map(|nth| format!("m:{nth}")).collect();
+        let found = ids.iter().zip(0..).map(|(id, stamp)| arrival(id, stamp));
+        let earlier = Earlier::of(found.clone());
+        assert_eq!(earlier.ids.len(), 31);
+        assert!(found.clone().all(|arrival| earlier.has(&arrival)));
+    }
+
+    #[test]
+    fn an_activity_is_named_because_its_worker_stamps_it_again() {
+        let earlier = Earlier::of([arrival("m:1", 500), arrival("a:1:2:x", 7)].into_iter());
+        assert!(earlier.has(&arrival("a:1:2:x", 501)), "renewed meanwhile");
+        assert!(!earlier.has(&arrival("a:1:2:y", 7)));
+    }
 }

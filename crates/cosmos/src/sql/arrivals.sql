@@ -1,1 +1,1 @@
-SELECT c.id, c.instanceId, c.t, c.w, c.vis FROM c WHERE c.t = 'm'
+SELECT c.id, c._etag, c.t, c.rev, c._ts FROM c WHERE ARRAY_CONTAINS(['m', 'a', 'n'], c.t)

@@ -1,1 +1,1 @@
-SELECT c.id, c._etag, c.t, c.q FROM c WHERE c.t != 'i' AND c.t != 'b' AND c.t != 'z'
+SELECT c.id, c._etag, c.t, c.rev, c._ts FROM c WHERE c.t != 'i' AND c.t != 'b' AND c.t != 'z'

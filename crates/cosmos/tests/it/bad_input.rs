@@ -5,7 +5,10 @@ use crate::script::{LEASE, start};
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider};
 use outlast_cosmos_rig::{Fault, Rig};
 use outlast_provider::model::{Event, EventKind, WorkItem};
-use outlast_provider::{Provider, ProviderAdmin, ProviderError, SessionFetchConfig, TagFilter, TurnCommit};
+use outlast_provider::{
+    Provider, ProviderAdmin, ProviderError, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest,
+    TagFilter, TurnCommit,
+};
 use std::time::Duration;
 
 /// The largest document.
@@ -319,4 +322,33 @@ async fn rights_that_are_withdrawn_are_named_and_lose_nothing() {
     rig(&target).clear_faults();
     store.commit_turn(&token, turn("a", 1, 2, None)).await.unwrap();
     assert_eq!(store.read("a").await.unwrap().len(), 2);
+}
+
+/// A start of `a` with messages of this number of bytes.
+fn start_with(messages: usize, bytes: usize) -> StartRequest {
+    let message = WorkItem::QueueMessage { instance: "a".into(), name: "q".into(), data: "x".repeat(bytes) };
+    StartRequest {
+        start: start("a"),
+        delay: None,
+        policy: StartPolicy::FailIfExists,
+        messages: vec![message; messages],
+    }
+}
+
+#[tokio::test]
+async fn a_start_with_messages_that_are_too_large_together_is_refused_before_it_is_sent() {
+    let (target, store) = rig_and_store(CosmosDBOptions::default()).await;
+    target.rig().unwrap().take_recorded();
+    let refused = store.start_orchestration(start_with(2, 1_100_000)).await.unwrap_err();
+    assert!(!refused.is_retryable(), "{refused}");
+    for part in ["instance 'a'", "2 message(s)", "bytes", "1800000"] {
+        assert!(refused.message.contains(part), "{part}: {refused}");
+    }
+    let refused = store.start_orchestration(start_with(91, 1)).await.unwrap_err();
+    assert!(!refused.is_retryable(), "{refused}");
+    assert!(refused.message.contains("91 messages") && refused.message.contains("at most 90"), "{refused}");
+    assert!(target.rig().unwrap().take_recorded().is_empty(), "nothing is sent");
+    let started = store.start_orchestration(start_with(90, 15_000)).await.unwrap();
+    assert_eq!(started, StartOutcome::Started);
+    assert_eq!(store.pending("a", 100).await.unwrap().unwrap().message_count, 91);
 }

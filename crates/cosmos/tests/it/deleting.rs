@@ -5,12 +5,18 @@ use crate::kit::{lease, rig_and_store, run, run_executions, signal, turn};
 use crate::script::start;
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, OutboxFaultInjector};
 use outlast_cosmos_rig::{Fault, Kind, Rig, Target};
-use outlast_provider::{Provider, ProviderAdmin, TurnCommit};
+use outlast_provider::{Clock, Provider, ProviderAdmin, SystemClock, TurnCommit};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Stops the flip of the next deletion before its execution.
 fn held_flip() -> Fault {
     Fault::on(Kind::Replace).partition("~sys").before().hold()
+}
+
+/// The batches that remove documents of a deleted instance.
+fn purge(instance: &str) -> Fault {
+    Fault::on(Kind::Batch).partition(instance).id("i")
 }
 
 fn ids(names: &[&str]) -> Vec<String> {
@@ -85,7 +91,7 @@ async fn after_death() -> (Target, CosmosDBProvider) {
         run_executions(&dying, name, 1, 1).await;
     }
     let rig = target.rig().unwrap();
-    let dead = ["a", "b"].map(|name| rig.fault(Fault::on(Kind::Query).partition(name).always().status(400)));
+    let dead = ["a", "b"].map(|name| rig.fault(purge(name).always().status(400)));
     dying.delete_instances_atomic(&ids(&["a", "b"]), false).await.unwrap_err();
     drop(dying);
     assert!(dead[0].struck() > 0, "the process dies before the purge");
@@ -153,7 +159,7 @@ async fn a_message_that_arrives_after_the_deletion_is_for_a_new_instance() {
     let (target, store) = rig_and_store(CosmosDBOptions::default()).await;
     run_executions(&store, "a", 1, 1).await;
     store.enqueue_for_orchestrator(signal("a"), None).await.unwrap();
-    let purge = target.rig().unwrap().fault(Fault::on(Kind::Query).partition("a").before().hold());
+    let purge = target.rig().unwrap().fault(purge("a").before().hold());
     let deleting = store.clone();
     let deletion = tokio::spawn(async move { deleting.delete_instances_atomic(&ids(&["a"]), false).await });
     purge.wait_struck(1).await;
@@ -177,4 +183,141 @@ async fn a_message_that_a_deleted_instance_sent_is_delivered() {
     assert_eq!(store.pending("target", 9).await.unwrap().unwrap().message_count, 0);
     store.delete_instances_atomic(&ids(&["a"]), true).await.unwrap();
     assert_eq!(store.pending("target", 9).await.unwrap().unwrap().message_count, 1);
+}
+
+#[tokio::test]
+async fn a_refused_removal_keeps_the_record_so_that_a_later_call_completes_the_deletion() {
+    let removal = || Fault::on(Kind::Delete).partition("b").id("i").always();
+    let faults = [
+        removal().status(400),
+        removal().status(503),
+        removal().status(403),
+        purge("b").always().status(503),
+    ];
+    for fault in faults {
+        let (target, store) = rig_and_store(CosmosDBOptions::default()).await;
+        for name in ["a", "b", "c"] {
+            run_executions(&store, name, 1, 2).await;
+        }
+        let rig = target.rig().unwrap();
+        let refused = rig.fault(fault.clone());
+        let error = store.delete_instances_atomic(&ids(&["a", "b"]), false).await.unwrap_err();
+        assert!(
+            refused.struck() > 0 && error.message.contains("documents of instance 'b' are left"),
+            "{error}"
+        );
+        // The deletion is committed. A list does not need the removal.
+        assert_eq!(store.list_instances().await.unwrap(), ["c"], "{fault:?}");
+        assert_eq!(store.get_system_metrics().await.unwrap().total_instances, 1, "{fault:?}");
+        rig.clear_faults();
+        store.delete_instances_atomic(&ids(&["a", "b"]), false).await.unwrap();
+        assert!(store.read("b").await.unwrap().is_empty());
+        assert_eq!(store.list_instances().await.unwrap(), ["c"], "{fault:?}");
+        assert!(!store.dump().await.unwrap().iter().any(|line| line.contains(" b ")), "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_removal_whose_answer_is_lost_is_read_again() {
+    let removal = || Fault::on(Kind::Delete).partition("a").id("i");
+    let faults = [removal().after().status(503), removal().before().status(503), purge("a").after().reset()];
+    for fault in faults {
+        let (target, store) = rig_and_store(CosmosDBOptions::default()).await;
+        run_executions(&store, "a", 1, 2).await;
+        let lost = target.rig().unwrap().fault(fault.clone());
+        let deleted = store.delete_instances_atomic(&ids(&["a"]), false).await.unwrap();
+        assert_eq!((lost.struck(), deleted.instances_deleted), (1, 1), "{fault:?}");
+        run(&store, "a", turn("a", 1, 1, None)).await.unwrap();
+        assert_eq!(store.read("a").await.unwrap().len(), 1, "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_purge_that_another_process_completed_removes_nothing_of_the_next_instance() {
+    let (target, store) = rig_and_store(CosmosDBOptions::default()).await;
+    run_executions(&store, "a", 1, 2).await;
+    // The deleter has read the marked instance, and looks for its documents: its second query, after the one before the mark.
+    let search = Fault::on(Kind::Query).partition("a").nth(2).before().hold();
+    let held = target.rig().unwrap().fault(search);
+    let deleting = store.clone();
+    let deletion = tokio::spawn(async move { deleting.delete_instances_atomic(&ids(&["a"]), false).await });
+    held.wait_struck(1).await;
+    assert!(store.read("a").await.unwrap().is_empty(), "the reader completes the purge");
+    run(&store, "a", turn("a", 1, 1, None)).await.unwrap();
+    held.release();
+    deletion.await.unwrap().unwrap();
+    assert_eq!(store.read("a").await.unwrap().len(), 1, "the next instance keeps its history");
+}
+
+/// The clock of a machine that is wrong.
+struct Wrong(i64);
+
+impl Clock for Wrong {
+    fn now_ms(&self) -> u64 {
+        SystemClock.now_ms().saturating_add_signed(self.0)
+    }
+}
+
+/// A process whose machine's clock is wrong by this number of milliseconds.
+async fn process(config: &CosmosDBProviderConfig, by_ms: i64) -> CosmosDBProvider {
+    let machine: Option<Arc<dyn Clock>> = Some(Arc::new(Wrong(by_ms)));
+    let options = CosmosDBOptions { machine, ..CosmosDBOptions::default() };
+    CosmosDBProvider::open(config.clone(), options).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_start_after_a_deletion_whose_process_died_is_kept_whatever_the_clocks_say() {
+    for (deleters, senders) in [(0, -60_000), (60_000, 0), (0, 60_000), (-60_000, 0)] {
+        let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+        let config = fresh_config(&target);
+        let (dying, sender) = (process(&config, deleters).await, process(&config, senders).await);
+        run_executions(&dying, "a", 1, 1).await;
+        sender.enqueue_for_orchestrator(signal("a"), None).await.unwrap();
+        let rig = target.rig().unwrap();
+        let died = rig.fault(purge("a").always().status(400));
+        dying.delete_instances_atomic(&ids(&["a"]), false).await.unwrap_err();
+        assert!(died.struck() > 0);
+        drop(dying);
+        // The message is acknowledged while the documents of the deleted instance are there.
+        sender.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+        rig.clear_faults();
+        assert!(sender.read("a").await.unwrap().is_empty(), "the reader completes the purge");
+        let waiting = sender.pending("a", 9).await.unwrap().unwrap();
+        assert_eq!(waiting.message_count, 1, "{deleters} {senders}: the signal is gone, the start stays");
+        let token = lease(&sender, "a").await;
+        sender.commit_turn(&token, turn("a", 1, 1, None)).await.unwrap();
+        assert_eq!(sender.read("a").await.unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_arrives_after_the_check_of_retention_is_kept_whatever_the_clocks_say() {
+    for senders in [-60_000, 60_000] {
+        let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+        let config = fresh_config(&target);
+        let (store, sender) = (process(&config, 0).await, process(&config, senders).await);
+        run_executions(&store, "a", 1, 1).await;
+        let mark = target.rig().unwrap().fault(Fault::on(Kind::Replace).partition("a").before().hold());
+        let deleting = store.clone();
+        let deletion = tokio::spawn(async move { deleting.delete_ended(&ids(&["a"]), u64::MAX).await });
+        mark.wait_struck(1).await;
+        sender.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+        mark.release();
+        assert_eq!(deletion.await.unwrap().unwrap().unwrap().instances_deleted, 1);
+        assert_eq!(sender.pending("a", 9).await.unwrap().unwrap().message_count, 1, "{senders}");
+    }
+}
+
+#[tokio::test]
+async fn messages_of_different_ages_are_deleted_with_their_instance() {
+    let (target, store) = rig_and_store(CosmosDBOptions::default()).await;
+    let rig = target.rig().unwrap();
+    run(&store, "a", turn("a", 1, 1, None)).await.unwrap();
+    for _ in 0..3 {
+        store.enqueue_for_orchestrator(signal("a"), None).await.unwrap();
+        rig.advance_clock(Duration::from_secs(40));
+    }
+    let deleted = store.delete_instances_atomic(&ids(&["a"]), true).await.unwrap();
+    assert_eq!((deleted.instances_deleted, deleted.queue_messages_deleted), (1, 3));
+    assert_eq!(store.pending("a", 9).await.unwrap().unwrap().message_count, 0);
 }

@@ -242,3 +242,36 @@ async fn two_workers_do_not_lease_the_same_session() {
     assert_eq!(fetch.await.unwrap().unwrap(), None, "the session has another owner");
     assert_eq!(other.renew_session_lock(&["other"], LEASE, LEASE).await.unwrap(), 1, "and keeps it");
 }
+
+#[tokio::test]
+async fn a_session_of_another_process_is_taken_half_a_second_after_its_end() {
+    let (slow, fast) = (clock_at(BEGIN), clock_at(BEGIN + 400));
+    let (_target, one, other) = with_clocks([&slow, &fast]).await;
+    with_activity(&one, Some("s")).await;
+    let session = |owner_id: &str| SessionFetchConfig {
+        owner_id: owner_id.into(),
+        lock_timeout: Duration::from_secs(20),
+    };
+    let tags = TagFilter::default();
+    let fetch = async |store: &CosmosDBProvider, owner: &str| {
+        let fetched = store.fetch_work_item(LEASE, Duration::ZERO, Some(&session(owner)), &tags).await;
+        fetched.unwrap().map(|(_, token, _)| token)
+    };
+    let token = fetch(&one, "first").await.unwrap();
+    one.abandon_work_item(&token, None, true).await.unwrap();
+    // By the slow clock, which set its end, the session ends at 20,000.
+    fast.set(BEGIN + 12_000);
+    assert_eq!(fetch(&other, "other").await, None);
+    slow.set(BEGIN + 19_900);
+    fast.set(BEGIN + 20_300);
+    assert_eq!(fetch(&other, "other").await, None, "the first owner's session is not over");
+    assert_eq!(other.cleanup_orphaned_sessions(Duration::ZERO).await.unwrap(), 0);
+    // The clock of the same process cannot be behind.
+    slow.set(BEGIN + 20_000);
+    let token = fetch(&one, "second").await.expect("the session of this process is over");
+    one.abandon_work_item(&token, None, true).await.unwrap();
+    fast.set(BEGIN + 40_499);
+    assert_eq!(fetch(&other, "other").await, None);
+    fast.set(BEGIN + 40_500);
+    assert!(fetch(&other, "other").await.is_some());
+}

@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use azure_core::credentials::{AccessToken, TokenCredential, TokenRequestOptions};
 use azure_core::error::ErrorKind;
 use azure_core::time::OffsetDateTime;
-use azure_data_cosmos::models::{ContainerProperties, TimeToLive};
+use azure_data_cosmos::models::{
+    ContainerProperties, PartitionKeyDefinition, PartitionKeyVersion, TimeToLive,
+};
 use azure_data_cosmos::{AccountEndpoint, AccountReference, CosmosClient, CosmosRuntime, RoutingStrategy};
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, CosmosStoreError};
 use outlast_cosmos_rig::{CLIENT_ID, CLIENT_SECRET, Fault, Kind, READ_ONLY_KEY, Rig, RigOptions, Target};
@@ -125,7 +127,31 @@ async fn a_container_that_deletes_documents_after_a_time_is_refused() {
     create_container(&config, properties).await;
     let error = open(config).await.unwrap_err();
     assert!(matches!(error, CosmosStoreError::TimeToLive { seconds: 60, .. }), "{error}");
-    assert!(error.to_string().contains("-1 (off)"), "{error}");
+    assert!(error.to_string().contains("\"On (no default)\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_container_that_never_deletes_documents_is_refused() {
+    let target = rig().await;
+    let config = fresh_config(&target);
+    let properties = ContainerProperties::new(config.container.clone(), "/instanceId".into());
+    create_container(&config, properties).await;
+    let error = open(config).await.unwrap_err();
+    assert!(matches!(error, CosmosStoreError::NoTimeToLive { .. }), "{error}");
+    assert!(error.to_string().contains("set it to \"On (no default)\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_container_with_short_partition_keys_is_refused() {
+    let target = rig().await;
+    let config = fresh_config(&target);
+    let key = PartitionKeyDefinition::from("/instanceId").with_version(PartitionKeyVersion::V1);
+    let properties =
+        ContainerProperties::new(config.container.clone(), key).with_default_ttl(TimeToLive::NoDefault);
+    create_container(&config, properties).await;
+    let error = open(config).await.unwrap_err();
+    assert!(matches!(error, CosmosStoreError::ShortPartitionKeys { .. }), "{error}");
+    assert!(error.to_string().contains("101 bytes") && error.to_string().contains("version 2"), "{error}");
 }
 
 #[tokio::test]

@@ -203,3 +203,57 @@ async fn every_kind_of_message_that_was_not_delivered_arrives_once_after_its_pro
     };
     assert_eq!((item.instance.as_str(), kinds(&item.messages)), ("target", kinds(&sent)));
 }
+
+/// A container in which a process died before it delivered messages: a staged turn of `source` and a small one of `second` to
+/// `bad`, and then a small one of `fine` to `good`.
+async fn undelivered() -> (Target, CosmosDBProviderConfig) {
+    let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+    let config = CosmosDBProviderConfig {
+        reconciler_interval: Duration::from_millis(20),
+        reconciler_age_threshold: Duration::from_millis(1),
+        ..fresh_config(&target)
+    };
+    let quiet = CosmosDBProviderConfig { reconciler_interval: Duration::from_secs(600), ..config.clone() };
+    let mut dead = CosmosDBProvider::open(quiet, batches_of(4)).await.unwrap();
+    dead.set_outbox_fault_injector(OutboxFaultInjector::fail_next(u32::MAX));
+    for (sender, target, count) in [("source", "bad", 6), ("second", "bad", 1), ("fine", "good", 1)] {
+        dead.enqueue_for_orchestrator(start(sender), None).await.unwrap();
+        let token = lease(&dead, sender).await;
+        let orchestrator_items = vec![start(target); count];
+        let commit = TurnCommit { orchestrator_items, ..turn(sender, 1, 1, None) };
+        dead.commit_turn(&token, commit).await.unwrap();
+    }
+    (target, config)
+}
+
+#[tokio::test]
+async fn a_target_or_a_sender_that_fails_does_not_delay_other_messages() {
+    let faults = [
+        (true, Fault::on(Kind::Batch).partition("bad").always().hold()),
+        (false, Fault::on(Kind::Batch).partition("bad").always().status(400)),
+        // The turn of the sender cannot be read.
+        (false, Fault::on(Kind::Read).partition("source").id("i").always().status(400)),
+    ];
+    for (is_silent, fault) in faults {
+        let (target, config) = undelivered().await;
+        let rig = target.rig().unwrap();
+        let failing = rig.fault(fault.clone());
+        // These faults only count.
+        let removals = |sender: &str| rig.fault(Fault::on(Kind::Delete).partition(sender).after().always());
+        let (removed, later) = (removals("fine"), [(removals("source"), 6), (removals("second"), 1)]);
+        let alive = CosmosDBProvider::new_with_config(config).await.unwrap();
+        failing.wait_struck(1).await;
+        removed.wait_struck(1).await;
+        if is_silent {
+            assert_eq!(failing.struck(), 1, "one request to the target, and no wait for its end");
+        }
+        let waits = alive.pending("good", 9).await.unwrap().unwrap().message_count;
+        assert_eq!(waits, 1, "{fault:?}");
+        failing.remove();
+        failing.release();
+        for (removals, count) in later {
+            removals.wait_struck(count).await;
+        }
+        assert_eq!(alive.pending("bad", 9).await.unwrap().unwrap().message_count, 7, "{fault:?}");
+    }
+}

@@ -1,0 +1,1 @@
+SELECT c.id, c.instanceId, c.t, c.w, c.vis FROM c WHERE c.t = 'm'
