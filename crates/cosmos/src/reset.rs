@@ -182,7 +182,8 @@ impl Store {
     /// The time of messages that are delivered before all messages that wait for the instance. Plans of one chain of resets have the
     /// same time, so that messages of an earlier reset can wait with the time of a plan.
     async fn first_available(&self, address: &Address, planned: u64) -> Result<u64, ProviderError> {
-        let waiting: Vec<Item> = self.client.query(RESET, &address.partition, sql::MESSAGE_TIMES, &[]).await?;
+        let waiting: Vec<Item> =
+            self.client.query(RESET, &address.partition, sql::MESSAGE_TIMES, &[]).await?;
         let before_waiting = waiting.iter().map(|item| item.visible_at.saturating_sub(1)).min();
         Ok(before_waiting.map_or(planned, |before| before.min(planned)))
     }

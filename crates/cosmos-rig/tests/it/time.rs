@@ -88,9 +88,9 @@ async fn queries_by_time_are_refused_while_the_clock_is_set() {
     let refused = fixture.rest().query("p", sql, &[]).await;
     assert_eq!(refused.status, 400);
     assert!(refused.body["message"].as_str().unwrap().contains("limit of the test rig"), "{}", refused.body);
-    world.rig.stop_clock_at(7_000_000);
-    world.create("p", "a", json!({})).await;
-    let selected = world.rest().query("p", "SELECT c._etag, c._ts FROM c", &[]).await;
+    fixture.rig.stop_clock_at(7_000_000);
+    fixture.create("p", "a", json!({})).await;
+    let selected = fixture.rest().query("p", "SELECT c._etag, c._ts FROM c", &[]).await;
     assert_eq!(selected.body["Documents"][0]["_ts"], 7_000, "{}", selected.body);
 }
 
