@@ -90,10 +90,10 @@ impl Store {
     pub(crate) async fn stored_activity(&self, address: &Address, activity: &Item) {
         let is_known = locked(&self.covered).takes(activity.tag.as_deref());
         if is_known {
-            self.ready.found_work(address, activity, 0);
+            self.ready.found_activity(address, activity, 0);
             self.ready.wake();
         }
-        self.hint_work(&[(activity, None)], false).await;
+        self.hint_activity(&[(activity, None)], false).await;
     }
 
     /// Refuses an item that no document can hold.
@@ -184,7 +184,7 @@ impl Store {
         match current.filter(|current| holds(&current.document)) {
             Some(current) => Ok(current),
             None => {
-                self.drop_work(secret);
+                self.drop_activity(secret);
                 Err(lost(operation, token))
             }
         }
@@ -197,7 +197,7 @@ impl Store {
         completion: Option<WorkItem>,
     ) -> Result<(), ProviderError> {
         let completion = completion.map(|item| completion_row(ACK, &item)).transpose()?;
-        let Some((secret, address, id, held)) = self.work_of(token) else { return Err(lost(ACK, token)) };
+        let Some((secret, address, id, held)) = self.activity_of(token) else { return Err(lost(ACK, token)) };
         let mut held = held.lock().await;
         for _ in 0..ATTEMPTS {
             let current = self.held_activity(ACK, token, secret, &address, &id, held.take()).await?;
@@ -265,8 +265,8 @@ impl Store {
                 }
             };
             if let Wrote::Done(_) = wrote {
-                self.drop_work(secret);
-                self.ready.remove_work_of(&address.id, &id);
+                self.drop_activity(secret);
+                self.ready.remove_activity_of(&address.id, &id);
                 if let Some(intent) = intent {
                     self.deliver_soon(intent).await;
                 }
@@ -284,7 +284,9 @@ impl Store {
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
         const RENEW: &str = "renew_work_item_lock";
-        let Some((secret, address, id, held)) = self.work_of(token) else { return Err(lost(RENEW, token)) };
+        let Some((secret, address, id, held)) = self.activity_of(token) else {
+            return Err(lost(RENEW, token));
+        };
         let mut held = held.lock().await;
         for _ in 0..ATTEMPTS {
             let current = self.held_activity(RENEW, token, secret, &address, &id, held.take()).await?;
@@ -301,7 +303,7 @@ impl Store {
             item.w = self.uid();
             let wrote = self.write_activity(RENEW, &address, &current, item.clone(), Vec::new()).await?;
             if let Wrote::Done(etag) = wrote {
-                self.ready.stored_work(&address, &item, &etag);
+                self.ready.stored_activity(&address, &item, &etag);
                 let session_id = item.session_id.clone();
                 *held = Some(Versioned { etag, document: item });
                 self.stamp_session(session_id.as_deref()).await;
@@ -319,7 +321,9 @@ impl Store {
         given: GivenBack<'_>,
     ) -> Result<(), ProviderError> {
         const ABANDON: &str = "abandon_work_item";
-        let Some((secret, address, id, held)) = self.work_of(token) else { return Err(lost(ABANDON, token)) };
+        let Some((secret, address, id, held)) = self.activity_of(token) else {
+            return Err(lost(ABANDON, token));
+        };
         let mut held = held.lock().await;
         for _ in 0..ATTEMPTS {
             let current = self.held_activity(ABANDON, token, secret, &address, &id, held.take()).await?;
@@ -343,12 +347,12 @@ impl Store {
             item.w = self.uid();
             let wrote = self.write_activity(ABANDON, &address, &current, item.clone(), Vec::new()).await?;
             if let Wrote::Done(etag) = wrote {
-                self.drop_work(secret);
-                self.ready.stored_work(&address, &item, &etag);
+                self.drop_activity(secret);
+                self.ready.stored_activity(&address, &item, &etag);
                 let is_unhandled = delay.is_some() && !matches!(given, GivenBack::Failed(_));
-                if is_unhandled && self.offer_work(&item, &etag).await {
+                if is_unhandled && self.offer_activity(&item, &etag).await {
                     // Another worker may have the handler: it tries first.
-                    self.ready.yield_work(&address, &item, item.visible_at.saturating_add(GRACE_MS));
+                    self.ready.yield_activity(&address, &item, item.visible_at.saturating_add(GRACE_MS));
                 }
                 return Ok(());
             }

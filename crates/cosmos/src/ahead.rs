@@ -47,7 +47,7 @@ impl Store {
         plan: &CommitPlan,
         after_event_id: u64,
     ) -> Result<Option<u64>, ProviderError> {
-        let Some((secret, address, id, held)) = self.work_of(token) else { return Err(lost(ACK, token)) };
+        let Some((secret, address, id, held)) = self.activity_of(token) else { return Err(lost(ACK, token)) };
         if address != *target {
             // Two partitions do not commit together.
             return Ok(None);
@@ -87,8 +87,8 @@ impl Store {
             ];
             match self.apply(&address, &tail.instance, &prepared, guards).await? {
                 Applied::Yes { etags, after } => {
-                    self.drop_work(secret);
-                    self.ready.remove_work_of(&address.id, &id);
+                    self.drop_activity(secret);
+                    self.ready.remove_activity_of(&address.id, &id);
                     // A gate that the commit created has a version that is not known here.
                     let ground = matches!(tail.gate(), SeenGate::Version(_)).then_some(tail.ground);
                     self.follow(&address, ground, after.map(|after| *after), &prepared.messages);

@@ -199,7 +199,7 @@ impl Store {
             self.ready.arrived(&address.id, &message.id, message.visible_at, message.sequence);
         }
         for id in &prepared.cancelled {
-            self.ready.remove_work_of(&address.id, id);
+            self.ready.remove_activity_of(&address.id, id);
         }
         if let (Some(name), Some(version)) =
             (&plan.metadata.orchestration_name, &plan.metadata.orchestration_version)
@@ -213,12 +213,12 @@ impl Store {
             .collect();
         for (activity, etag) in stored.iter().filter(|(activity, _)| roles.takes(activity.tag.as_deref())) {
             match etag {
-                Some(etag) => self.ready.stored_work(address, activity, etag),
-                None => drop(self.ready.found_work(address, activity, 0)),
+                Some(etag) => self.ready.stored_activity(address, activity, etag),
+                None => drop(self.ready.found_activity(address, activity, 0)),
             }
         }
         self.ready.wake();
-        self.hint_work(&stored, is_ahead).await;
+        self.hint_activity(&stored, is_ahead).await;
         if !prepared.messages.is_empty() && !self.owns(address) {
             let sent: Vec<&Item> = prepared.messages.iter().collect();
             self.hint_messages(address, &sent).await;

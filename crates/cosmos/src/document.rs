@@ -312,7 +312,7 @@ pub(crate) struct Item {
     #[serde(rename = "nf", default, skip_serializing_if = "Option::is_none")]
     pub(crate) failures: Option<(u32, Option<String>)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) lock: Option<WorkLock>,
+    pub(crate) lock: Option<ActivityLock>,
     /// Name and version of the orchestration that scheduled an activity.
     #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
     pub(crate) orchestration: Option<(String, String)>,
@@ -327,7 +327,7 @@ pub(crate) struct Item {
 
 /// The lease of an activity, in its document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct WorkLock {
+pub(crate) struct ActivityLock {
     #[serde(rename = "s")]
     pub(crate) secret: Uid,
     #[serde(with = "number")]

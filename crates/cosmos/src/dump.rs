@@ -22,7 +22,7 @@ pub enum Texts {
     /// Messages.
     Messages,
     /// Activities.
-    Work,
+    Activities,
 }
 
 /// The documents of one partition.
@@ -77,7 +77,7 @@ impl CosmosDBProvider {
             let is_meant = match document["t"].as_str().unwrap_or_default() {
                 "h" => what == Texts::History,
                 "m" => what == Texts::Messages,
-                "a" => what == Texts::Work,
+                "a" => what == Texts::Activities,
                 _ => false,
             };
             if !is_meant {

@@ -28,8 +28,8 @@ pub(crate) struct Member {
     #[serde(rename = "leased", default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_leases: bool,
     /// The filters of a process that fetches activities, as [`group_of`] writes them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) work: Vec<String>,
+    #[serde(rename = "work", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) activities: Vec<String>,
 }
 
 impl Member {
@@ -150,7 +150,7 @@ impl Fleet {
     pub(crate) fn works(&self, slot: u8, group: &str, except: Option<Uid>, now_ms: u64) -> bool {
         let mut workers: Vec<Uid> = self
             .live(now_ms)
-            .filter(|member| member.work.iter().any(|member| member == group))
+            .filter(|member| member.activities.iter().any(|member| member == group))
             .map(|member| member.runtime)
             .chain([self.own])
             .filter(|worker| Some(*worker) != except)
@@ -177,7 +177,7 @@ impl Fleet {
     /// Whether another live process fetches activities. True before the first read.
     pub(crate) fn has_other_workers(&self, now_ms: u64) -> bool {
         !self.is_known()
-            || self.live(now_ms).any(|member| member.runtime != self.own && !member.work.is_empty())
+            || self.live(now_ms).any(|member| member.runtime != self.own && !member.activities.is_empty())
     }
 }
 
@@ -190,9 +190,9 @@ mod tests {
     const OWN: Uid = Uid(1);
     const OTHER: Uid = Uid(2);
 
-    fn member(runtime: Uid, takes_turns: bool, work: Option<&str>) -> Member {
-        let work = work.map(str::to_string).into_iter().collect();
-        Member { runtime, at_ms: NOW, takes_turns, has_leases: false, work }
+    fn member(runtime: Uid, takes_turns: bool, activities: Option<&str>) -> Member {
+        let activities = activities.map(str::to_string).into_iter().collect();
+        Member { runtime, at_ms: NOW, takes_turns, has_leases: false, activities }
     }
 
     fn served(fleet: &Fleet, now_ms: u64, monotonic_ms: u64) -> Vec<u8> {

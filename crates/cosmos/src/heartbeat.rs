@@ -162,7 +162,7 @@ impl Store {
             at_ms: self.now(),
             takes_turns: roles.turns,
             has_leases: self.leases.is_some(),
-            work: roles.work.keys().cloned().collect(),
+            activities: roles.activities.keys().cloned().collect(),
         };
         let document = System::new(format!("r:{}", self.own), "r", &member, Some(HEARTBEAT_LIFE));
         let local = self.time.local_ms();

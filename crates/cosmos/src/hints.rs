@@ -68,12 +68,13 @@ pub(crate) struct TurnHint {
 
 /// Activities that were stored.
 #[derive(Serialize, Deserialize)]
-struct WorkHint {
+struct ActivityHint {
     by: Uid,
     /// A worker cannot run the activities: every other worker tries.
     #[serde(rename = "offer", default, skip_serializing_if = "std::ops::Not::not")]
     is_offer: bool,
-    work: Vec<HintedActivity>,
+    #[serde(rename = "work")]
+    activities: Vec<HintedActivity>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -119,12 +120,12 @@ impl Feed {
 /// The hints that this process reads.
 pub(crate) struct Feeds {
     turns: Feed,
-    work: Feed,
+    activities: Feed,
 }
 
 impl Default for Feeds {
     fn default() -> Self {
-        Self { turns: Feed::of(layout::ready(0)), work: Feed::of(layout::work()) }
+        Self { turns: Feed::of(layout::ready(0)), activities: Feed::of(layout::work()) }
     }
 }
 
@@ -132,7 +133,7 @@ impl Feeds {
     /// The time at which the next page is due.
     pub(crate) fn due(&self, roles: &Roles) -> Option<u64> {
         let turns = roles.turns.then_some(self.turns.due);
-        turns.into_iter().chain(roles.takes_work().then_some(self.work.due)).min()
+        turns.into_iter().chain(roles.takes_activities().then_some(self.activities.due)).min()
     }
 }
 
@@ -143,8 +144,8 @@ impl Store {
         if roles.turns {
             self.read_feed(&mut seeker.feeds.turns, |store, hint| store.hinted_turn(hint)).await;
         }
-        if roles.takes_work() {
-            self.read_feed(&mut seeker.feeds.work, |store, hint| store.hinted_work(hint)).await;
+        if roles.takes_activities() {
+            self.read_feed(&mut seeker.feeds.activities, |store, hint| store.hinted_activity(hint)).await;
         }
     }
 
@@ -201,24 +202,24 @@ impl Store {
     }
 
     /// Keeps the activities of a hint, if this process is the worker that looks for them.
-    fn hinted_work(&self, hint: Value) -> Result<bool, serde_json::Error> {
-        let WorkHint { by, is_offer, work } = serde_json::from_value::<Hint<WorkHint>>(hint)?.d;
+    fn hinted_activity(&self, hint: Value) -> Result<bool, serde_json::Error> {
+        let ActivityHint { by, is_offer, activities } = serde_json::from_value::<Hint<ActivityHint>>(hint)?.d;
         let (now, roles) = (self.now(), self.roles());
         let mut is_kept = false;
         if by == self.own {
             return Ok(false);
         }
-        for HintedActivity { etag, item } in work {
+        for HintedActivity { etag, item } in activities {
             let Some(address) = item.address() else { continue };
             let slot = slot_of(&address.id);
             let works = |group: &String| is_offer || locked(&self.fleet).works(slot, group, Some(by), now);
-            let mut filters = roles.work.iter();
+            let mut filters = roles.activities.iter();
             if !filters.any(|(group, tags)| tags.matches(item.tag.as_deref()) && works(group)) {
                 continue;
             }
             is_kept |= match etag.is_empty() {
-                true => self.ready.found_work(&address, &item, 0),
-                false => self.ready.hinted_work(&address, &item, &etag),
+                true => self.ready.found_activity(&address, &item, 0),
+                false => self.ready.hinted_activity(&address, &item, &etag),
             };
         }
         Ok(is_kept)
@@ -273,8 +274,8 @@ impl Store {
 
     /// Sends hints of activities that no waiting fetch of this process takes. `is_ahead`: a worker of this process has just
     /// completed an activity and fetches next.
-    pub(crate) async fn hint_work(&self, activities: &[(&Item, Option<&String>)], is_ahead: bool) {
-        let has_role = self.roles().takes_work();
+    pub(crate) async fn hint_activity(&self, activities: &[(&Item, Option<&String>)], is_ahead: bool) {
+        let has_role = self.roles().takes_activities();
         if activities.is_empty() || (has_role && !locked(&self.fleet).has_other_workers(self.now())) {
             return;
         }
@@ -301,15 +302,15 @@ impl Store {
                     }
                 }
             });
-            let hint = WorkHint { by: self.own, is_offer: false, work: hinted.collect() };
+            let hint = ActivityHint { by: self.own, is_offer: false, activities: hinted.collect() };
             self.hint(layout::work(), &hint).await;
         }
     }
 
     /// Sends all other workers a hint of an activity that a worker of this process cannot run.
-    pub(crate) async fn hint_offered_work(&self, item: &Item, etag: &str) {
+    pub(crate) async fn hint_offered_activity(&self, item: &Item, etag: &str) {
         let hinted = HintedActivity { etag: etag.to_string(), item: item.clone() };
-        let hint = WorkHint { by: self.own, is_offer: true, work: vec![hinted] };
+        let hint = ActivityHint { by: self.own, is_offer: true, activities: vec![hinted] };
         self.hint(layout::work(), &hint).await;
     }
 

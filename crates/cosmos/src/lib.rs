@@ -8,9 +8,9 @@
 //! |---|---|
 //! | `provider`, `admin` | the contract |
 //! | `fetch`, `load`, `lease`, `message`, `orphans`, `park`, `seats` | fetches of turns |
-//! | `ready`, `ready_work`, `hints`, `offers`, `repair`, `heartbeat` | how ready work is found |
+//! | `ready`, `ready_activity`, `hints`, `offers`, `repair`, `heartbeat` | how ready work is found |
 //! | `commit`, `prepare`, `record`, `recover`, `ahead`, `tail` | commits of turns |
-//! | `activity`, `fetch_work`, `session`, `outbox` | activities, their sessions, and messages between instances |
+//! | `activity`, `fetch_activity`, `session`, `outbox` | activities, their sessions, and messages between instances |
 //! | `history`, `kv`, `start`, `list`, `pending`, `gauges`, `rolling`, `tally`, `delete`, `prune` | the other operations |
 //! | `instance` | fenced writes of the document of an instance |
 //! | `client`, `account`, `open`, `probe`, `tls`, `error`, `sql` | the container: how it is opened, and requests to it |
@@ -45,7 +45,7 @@ mod doubt;
 mod dump;
 mod error;
 mod fetch;
-mod fetch_work;
+mod fetch_activity;
 mod fleet;
 mod gauges;
 mod heartbeat;
@@ -84,7 +84,7 @@ pub mod provider;
 mod prune;
 mod purge;
 mod ready;
-mod ready_work;
+mod ready_activity;
 mod recent;
 mod record;
 mod recover;

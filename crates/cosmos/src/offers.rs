@@ -79,13 +79,13 @@ impl Store {
     }
 
     /// Offers an activity that a worker gave back with a delay; returns whether it made an offer.
-    pub(crate) async fn offer_work(&self, activity: &Item, etag: &str) -> bool {
+    pub(crate) async fn offer_activity(&self, activity: &Item, etag: &str) -> bool {
         let has_others = {
             let fleet = locked(&self.fleet);
             fleet.is_known() && fleet.has_other_workers(self.now())
         };
         if has_others {
-            self.hint_offered_work(activity, etag).await;
+            self.hint_offered_activity(activity, etag).await;
         }
         has_others
     }

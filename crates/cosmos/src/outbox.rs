@@ -244,7 +244,7 @@ impl Store {
             let removal = Op::delete(&item.document.id, Some(&item.etag));
             let removed = self.client.batch(&address.partition, vec![removal]).await?;
             match removed.verdict() {
-                Verdict::Applied => self.ready.remove_work_of(&address.id, &item.document.id),
+                Verdict::Applied => self.ready.remove_activity_of(&address.id, &item.document.id),
                 Verdict::Refused(refusal) if is_conflict(refusal) => {}
                 _ => return Err(removed.error(CANCEL)),
             }

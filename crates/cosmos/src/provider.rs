@@ -3,7 +3,7 @@
 use crate::activity::GivenBack;
 use crate::error::CosmosStoreError;
 use crate::fetch::{GRACE_MS, TurnAsk};
-use crate::fetch_work::WorkAsk;
+use crate::fetch_activity::ActivityAsk;
 use crate::outbox::reconciler;
 use crate::seats::Takes;
 use crate::store::{Store, locked};
@@ -135,9 +135,9 @@ impl CosmosDBProvider {
         let (session, tags) = (request.session.cloned(), request.tag_filter.clone());
         let (store, patience) = (Arc::clone(&self.store), request.poll_timeout);
         let fetch = move |is_gone: park::IsGone| async move {
-            let takes = Takes::Work(tags.clone());
-            let ask = WorkAsk { is_gone: is_gone.clone(), max_items, lock_timeout, session, tags };
-            store.park(patience, takes, &is_gone, || store.fetch_work(&ask)).await
+            let takes = Takes::Activities(tags.clone());
+            let ask = ActivityAsk { is_gone: is_gone.clone(), max_items, lock_timeout, session, tags };
+            store.park(patience, takes, &is_gone, || store.fetch_activity(&ask)).await
         };
         Ok(park::guarded(&self.store, fetch).await?.unwrap_or_default())
     }
@@ -249,7 +249,7 @@ impl Provider for CosmosDBProvider {
         let request = WorkRequest { max_items: 1, lock_timeout, poll_timeout, session, tag_filter };
         let fetched = self.fetch_activities(request).await?;
         let first = fetched.into_iter().next();
-        Ok(first.map(|work| (work.item, work.lock_token, work.attempt_count)))
+        Ok(first.map(|fetched| (fetched.item, fetched.lock_token, fetched.attempt_count)))
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {

@@ -7,7 +7,7 @@
 use crate::client::REQUEST_LIMIT;
 use crate::hints::TurnHint;
 use crate::hold::LOOK_AGAIN_MS;
-use crate::ready_work::{Work, WorkKey};
+use crate::ready_activity::{ActivityKey, IndexedActivity};
 use crate::recent::Recent;
 use crate::slots::slot_of;
 use outlast_provider::saturating_ms;
@@ -29,7 +29,7 @@ pub(crate) struct State {
     turns: HashMap<String, Turns>,
     /// The first message of every instance.
     line: BTreeSet<(Place, String)>,
-    pub(crate) work: BTreeMap<WorkKey, Work>,
+    pub(crate) activities: BTreeMap<ActivityKey, IndexedActivity>,
     /// Counts changes, so that a fetch does not forget a message that arrived while it read.
     generation: u64,
     /// Instances of other slots that this process took by an offer: it takes their next messages too.
@@ -323,7 +323,7 @@ impl Ready {
         {
             state.line.remove(&(first, instance.to_string()));
         }
-        state.work.retain(|(_, owner, _), _| owner != instance);
+        state.activities.retain(|(_, owner, _), _| owner != instance);
     }
 }
 

@@ -80,15 +80,15 @@ impl Store {
         debug_assert!(is_overdue(overdue, now) || now < 2 * LEASE_MS);
         // Work that is stored from here on enters the index when it is stored; the query finds older work.
         let covered = std::mem::replace(&mut *locked(&self.covered), roles.clone());
-        let (turns, work) = {
+        let (turns, activities) = {
             let (fleet, monotonic) = (locked(&self.fleet), self.time.monotonic_ms());
             // The first query for a kind of work covers all slots: the process may be the next life of a runtime whose lease is
             // not over.
             let turns = |slot: &u8| roles.turns && (!covered.turns || fleet.serves(*slot, now, monotonic));
             let works_as = |slot: &u8, group: &String| {
-                !covered.work.contains_key(group) || fleet.works(*slot, group, None, now)
+                !covered.activities.contains_key(group) || fleet.works(*slot, group, None, now)
             };
-            let works = |slot: &u8| roles.work.keys().any(|group| works_as(slot, group));
+            let works = |slot: &u8| roles.activities.keys().any(|group| works_as(slot, group));
             let slots = || 0..=u8::MAX;
             (slots().filter(turns).collect::<Vec<u8>>(), slots().filter(works).collect::<Vec<u8>>())
         };
@@ -96,9 +96,9 @@ impl Store {
         let parameters = [
             ("@horizon", parameter(indexed(now.saturating_add(HORIZON_MS)))),
             ("@turns", serde_json::json!(turns)),
-            ("@work", serde_json::json!(work)),
+            ("@work", serde_json::json!(activities)),
             ("@turnsOverdue", overdue_for(roles.turns)),
-            ("@workOverdue", overdue_for(roles.takes_work())),
+            ("@workOverdue", overdue_for(roles.takes_activities())),
         ];
         let found = self.client.query_all("repair", sql::READY, &parameters, usize::MAX).await;
         repaired.not_before = 0;
@@ -129,6 +129,6 @@ impl Store {
 
     fn found_activity(&self, address: &Address, item: &Item) -> bool {
         let is_own = item.lock.as_ref().is_none_or(|lock| lock.holder == self.own);
-        self.ready.found_work(address, item, if is_own { 0 } else { SKEW_MS })
+        self.ready.found_activity(address, item, if is_own { 0 } else { SKEW_MS })
     }
 }

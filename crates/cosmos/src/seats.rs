@@ -14,7 +14,7 @@ const ACTIVE_MS: u64 = HEARTBEAT_MS;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     Turns,
-    Work(TagFilter),
+    Activities(TagFilter),
 }
 
 /// The kinds of work that the process takes now.
@@ -22,27 +22,27 @@ pub(crate) enum Takes {
 pub(crate) struct Roles {
     pub(crate) turns: bool,
     /// The filters of its fetches of activities, by [`group_of`].
-    pub(crate) work: BTreeMap<String, TagFilter>,
+    pub(crate) activities: BTreeMap<String, TagFilter>,
 }
 
 impl Roles {
     pub(crate) fn is_none(&self) -> bool {
-        !self.turns && !self.takes_work()
+        !self.turns && !self.takes_activities()
     }
 
-    pub(crate) fn takes_work(&self) -> bool {
-        !self.work.is_empty()
+    pub(crate) fn takes_activities(&self) -> bool {
+        !self.activities.is_empty()
     }
 
     /// Whether a fetch takes activities with this tag.
     pub(crate) fn takes(&self, tag: Option<&str>) -> bool {
-        self.work.values().any(|tags| tags.matches(tag))
+        self.activities.values().any(|tags| tags.matches(tag))
     }
 
     /// Whether there is a kind of work in these roles that is not in the others.
     pub(crate) fn exceeds(&self, others: &Self) -> bool {
-        let is_new = |group: &String| !others.work.contains_key(group);
-        (self.turns && !others.turns) || self.work.keys().any(is_new)
+        let is_new = |group: &String| !others.activities.contains_key(group);
+        (self.turns && !others.turns) || self.activities.keys().any(is_new)
     }
 }
 
@@ -57,7 +57,7 @@ struct State {
     taken: BTreeMap<u64, Taken>,
     /// The end of the last fetch of turns, and of activities with each filter, by the process's own clock.
     turns_at: Option<u64>,
-    work_at: BTreeMap<String, (u64, TagFilter)>,
+    activities_at: BTreeMap<String, (u64, TagFilter)>,
 }
 
 struct Taken {
@@ -86,9 +86,9 @@ impl Drop for Seat<'_> {
         let mut state = locked(&self.store.seats.state);
         match state.taken.remove(&self.id).map(|taken| taken.takes) {
             Some(Takes::Turns) => state.turns_at = Some(now),
-            Some(Takes::Work(tags)) => {
-                state.work_at.retain(|_, (at, _)| now.saturating_sub(*at) < ACTIVE_MS);
-                state.work_at.insert(group_of(&tags), (now, tags));
+            Some(Takes::Activities(tags)) => {
+                state.activities_at.retain(|_, (at, _)| now.saturating_sub(*at) < ACTIVE_MS);
+                state.activities_at.insert(group_of(&tags), (now, tags));
             }
             None => {}
         }
@@ -115,15 +115,15 @@ impl Seats {
     fn roles(&self, now: u64) -> Roles {
         let state = locked(&self.state);
         let is_recent = |at: u64| now.saturating_sub(at) < ACTIVE_MS;
-        let recent = state.work_at.iter().filter(|(_, (at, _))| is_recent(*at));
+        let recent = state.activities_at.iter().filter(|(_, (at, _))| is_recent(*at));
         let mut roles = Roles {
             turns: state.turns_at.is_some_and(is_recent),
-            work: recent.map(|(group, (_, tags))| (group.clone(), tags.clone())).collect(),
+            activities: recent.map(|(group, (_, tags))| (group.clone(), tags.clone())).collect(),
         };
         for taken in state.taken.values() {
             match &taken.takes {
                 Takes::Turns => roles.turns = true,
-                Takes::Work(tags) => drop(roles.work.insert(group_of(tags), tags.clone())),
+                Takes::Activities(tags) => drop(roles.activities.insert(group_of(tags), tags.clone())),
             }
         }
         roles
@@ -139,7 +139,7 @@ impl Seats {
         let state = locked(&self.state);
         let waiting = state.taken.values().filter(|taken| taken.is_waiting);
         let tags = waiting.filter_map(|taken| match &taken.takes {
-            Takes::Work(tags) => Some(tags.clone()),
+            Takes::Activities(tags) => Some(tags.clone()),
             Takes::Turns => None,
         });
         tags.collect()

@@ -12,7 +12,7 @@ use outlast_provider::{ProviderError, SessionFetchConfig, saturating_ms};
 use serde_json::Value;
 use std::time::Duration;
 
-const FETCH: &str = crate::fetch_work::FETCH;
+const FETCH: &str = crate::fetch_activity::FETCH;
 const ATTEMPTS: usize = 4;
 
 impl Store {

@@ -46,7 +46,7 @@ pub(crate) struct Store {
     pub(crate) gauges: Gauges,
     entropy: Arc<dyn Entropy>,
     turns: Mutex<HashMap<Uid, Held<Instance>>>,
-    work: Mutex<HashMap<Uid, Held<Item>>>,
+    activities: Mutex<HashMap<Uid, Held<Item>>>,
     /// The sessions as this process knows them; `None`: the session does not exist.
     pub(crate) sessions: Mutex<HashMap<String, Option<Versioned<Session>>>>,
     pub(crate) repair: tokio::sync::Mutex<crate::repair::Repaired>,
@@ -101,7 +101,7 @@ impl Store {
             gauges: Gauges::default(),
             entropy: Arc::clone(&options.entropy),
             turns: Mutex::default(),
-            work: Mutex::default(),
+            activities: Mutex::default(),
             sessions: Mutex::default(),
             repair: tokio::sync::Mutex::default(),
             repairs: AtomicU64::new(0),
@@ -143,7 +143,7 @@ impl Store {
     #[cfg(feature = "test-hooks")]
     pub(crate) fn forget_documents(&self) {
         locked(&self.turns).clear();
-        locked(&self.work).clear();
+        locked(&self.activities).clear();
         self.ready.forget_documents();
     }
 
@@ -165,7 +165,7 @@ impl Store {
         (Uid(u128::from_be_bytes(token.secret)), token.text)
     }
 
-    pub(crate) fn work_token(&self, address: &Address, item: &Item) -> (Uid, String) {
+    pub(crate) fn activity_token(&self, address: &Address, item: &Item) -> (Uid, String) {
         let token = Token::mint(&*self.entropy, format_args!("{}@{}", item.id, address.id));
         (Uid(u128::from_be_bytes(token.secret)), token.text)
     }
@@ -180,14 +180,14 @@ impl Store {
     }
 
     /// The lease that a token of an activity names: secret, address and id of the document.
-    pub(crate) fn work_of(&self, text: &str) -> Option<(Uid, Address, String, Held<Item>)> {
+    pub(crate) fn activity_of(&self, text: &str) -> Option<(Uid, Address, String, Held<Item>)> {
         let (secret, key) = token::parse(text)?;
         let (id, instance) = key.split_once('@')?;
         if !id.starts_with("a:") {
             return None;
         }
         let secret = Uid(u128::from_be_bytes(secret));
-        let held = locked(&self.work).get(&secret).cloned().unwrap_or_default();
+        let held = locked(&self.activities).get(&secret).cloned().unwrap_or_default();
         Some((secret, Address::of(instance), id.to_string(), held))
     }
 
@@ -201,13 +201,13 @@ impl Store {
         locked(&self.turns).remove(&secret);
     }
 
-    pub(crate) fn hold_work(&self, secret: Uid, item: Versioned<Item>) {
+    pub(crate) fn hold_activity(&self, secret: Uid, item: Versioned<Item>) {
         let held = Arc::new(tokio::sync::Mutex::new(Some(item)));
-        insert(&mut locked(&self.work), secret, held);
+        insert(&mut locked(&self.activities), secret, held);
     }
 
-    pub(crate) fn drop_work(&self, secret: Uid) {
-        locked(&self.work).remove(&secret);
+    pub(crate) fn drop_activity(&self, secret: Uid) {
+        locked(&self.activities).remove(&secret);
     }
 }
 

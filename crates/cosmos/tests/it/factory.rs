@@ -90,7 +90,7 @@ impl ProviderFactory for CosmosFactory {
         self.newest().damage(Texts::Messages, instance, DAMAGED).await.unwrap();
     }
     async fn corrupt_work_items(&self, instance: &str) {
-        self.newest().damage(Texts::Work, instance, DAMAGED).await.unwrap();
+        self.newest().damage(Texts::Activities, instance, DAMAGED).await.unwrap();
     }
     async fn write_dead_letter(&self, letter: &DeadLetter) -> bool {
         self.newest().write_dead_letter(letter).await.unwrap();

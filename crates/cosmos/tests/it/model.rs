@@ -163,7 +163,7 @@ impl Subject for InContainer {
         let texts = match what {
             Damage::History => Texts::History,
             Damage::Messages => Texts::Messages,
-            Damage::Work => Texts::Work,
+            Damage::Work => Texts::Activities,
         };
         self.store.damage(texts, instance, DAMAGED).await.unwrap();
     }

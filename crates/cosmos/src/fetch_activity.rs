@@ -1,11 +1,11 @@
 //! Fetches of activities. A fetch takes the lease by replacing the activity under `If-Match`.
 
 use crate::activity::Wrote;
-use crate::document::{Address, Item, Versioned, WorkLock};
+use crate::document::{ActivityLock, Address, Item, Versioned};
 use crate::message::dead_letter;
 use crate::number::indexed;
 use crate::park::{IsGone, Tried};
-use crate::ready_work::{Work, WorkKey};
+use crate::ready_activity::{ActivityKey, IndexedActivity};
 use crate::store::Store;
 use outlast_provider::{
     DeadLetterQueue, FetchedWork, ProviderError, SessionFetchConfig, TagFilter, WorkNotes, saturating_ms,
@@ -24,7 +24,7 @@ const ATTEMPTS: usize = 4;
 const CANDIDATES: usize = 64;
 
 /// The conditions of one fetch.
-pub(crate) struct WorkAsk {
+pub(crate) struct ActivityAsk {
     /// Whether the caller has dropped the fetch.
     pub(crate) is_gone: IsGone,
     pub(crate) max_items: usize,
@@ -35,21 +35,22 @@ pub(crate) struct WorkAsk {
 
 impl Store {
     /// Leases the oldest activities that the caller may take.
-    pub(crate) async fn fetch_work(
+    pub(crate) async fn fetch_activity(
         self: &Arc<Self>,
-        ask: &WorkAsk,
+        ask: &ActivityAsk,
     ) -> Result<Tried<Vec<FetchedWork>>, ProviderError> {
         let mut leased = Vec::new();
-        let mut tried: HashSet<WorkKey> = HashSet::new();
+        let mut tried: HashSet<ActivityKey> = HashSet::new();
         let mut session_due: Option<u64> = None;
         loop {
             let now = self.now();
-            let candidates = self.ready.work(now, &ask.tags, ask.session.is_some(), CANDIDATES + tried.len());
+            let candidates =
+                self.ready.activities(now, &ask.tags, ask.session.is_some(), CANDIDATES + tried.len());
             let fresh: Vec<_> = candidates.into_iter().filter(|(key, _)| !tried.contains(key)).collect();
             if fresh.is_empty() {
                 break;
             }
-            for (key, work) in fresh {
+            for (key, activity) in fresh {
                 if leased.len() >= ask.max_items {
                     return Ok(Tried::Found(leased));
                 }
@@ -61,11 +62,11 @@ impl Store {
                     });
                 }
                 tried.insert(key.clone());
-                if !self.ready.reserve_work(&key) {
+                if !self.ready.reserve_activity(&key) {
                     continue;
                 }
-                let claimed = self.try_activity(&key, &work, ask, &mut session_due).await;
-                self.ready.release_work(&key);
+                let claimed = self.try_activity(&key, &activity, ask, &mut session_due).await;
+                self.ready.release_activity(&key);
                 match claimed {
                     Ok(Some(fetched)) => leased.push(fetched),
                     Ok(None) => {}
@@ -78,19 +79,19 @@ impl Store {
         if !leased.is_empty() {
             return Ok(Tried::Found(leased));
         }
-        let due = self.ready.work_due(self.now(), &ask.tags);
+        let due = self.ready.activity_due(self.now(), &ask.tags);
         Ok(Tried::Nothing { due: [due, session_due].into_iter().flatten().min() })
     }
 
     async fn try_activity(
         self: &Arc<Self>,
-        key: &WorkKey,
-        work: &Work,
-        ask: &WorkAsk,
+        key: &ActivityKey,
+        activity: &IndexedActivity,
+        ask: &ActivityAsk,
         session_due: &mut Option<u64>,
     ) -> Result<Option<FetchedWork>, ProviderError> {
-        let address = &work.address;
-        let mut document = work.document.clone();
+        let address = &activity.address;
+        let mut document = activity.document.clone();
         for _ in 0..ATTEMPTS {
             let found = match document.take() {
                 Some(found) => found,
@@ -104,7 +105,7 @@ impl Store {
                         found
                     }
                     _ => {
-                        self.ready.remove_work(key);
+                        self.ready.remove_activity(key);
                         return Ok(None);
                     }
                 },
@@ -112,7 +113,7 @@ impl Store {
             let (now, item) = (self.now(), &found.document);
             let over = item.lock.as_ref().map_or(0, |lock| self.over_at(lock.until, lock.holder));
             if over.max(item.visible_at) > now {
-                self.ready.stored_work(address, item, &found.etag);
+                self.ready.stored_activity(address, item, &found.etag);
                 return Ok(None);
             }
             if let Err(reason) = rows::decode_activity(&address.id, &item.d) {
@@ -128,7 +129,7 @@ impl Store {
                 if let Wrote::Done(_) =
                     self.write_activity(FETCH, address, &found, letter, Vec::new()).await?
                 {
-                    self.ready.remove_work(key);
+                    self.ready.remove_activity(key);
                     return Ok(None);
                 }
                 continue;
@@ -153,14 +154,14 @@ impl Store {
         &self,
         address: &Address,
         found: Versioned<Item>,
-        ask: &WorkAsk,
+        ask: &ActivityAsk,
     ) -> Result<Option<FetchedWork>, ProviderError> {
         let now = self.now();
-        let (secret, lock_token) = self.work_token(address, &found.document);
+        let (secret, lock_token) = self.activity_token(address, &found.document);
         let until = now.saturating_add(saturating_ms(ask.lock_timeout));
         let mut item = found.document.clone();
         item.attempts = item.attempts.saturating_add(1);
-        item.lock = Some(WorkLock { secret, until, holder: self.own });
+        item.lock = Some(ActivityLock { secret, until, holder: self.own });
         item.at = Some(indexed(until.max(item.visible_at)));
         item.w = self.uid();
         let decoded = rows::decode_activity(&address.id, &item.d);
@@ -168,17 +169,17 @@ impl Store {
         else {
             return Ok(None);
         };
-        self.ready.stored_work(address, &item, &etag);
+        self.ready.stored_activity(address, &item, &etag);
         let (failures, last_error) = item.failures.clone().unwrap_or_default();
-        let fetched = decoded.ok().map(|work| FetchedWork {
-            item: work,
+        let fetched = decoded.ok().map(|activity| FetchedWork {
+            item: activity,
             lock_token,
             attempt_count: item.attempts,
             notes: Some(WorkNotes { failures, last_error }),
             orchestration: item.orchestration.clone(),
             now_ms: Some(now),
         });
-        self.hold_work(secret, Versioned { etag, document: item });
+        self.hold_activity(secret, Versioned { etag, document: item });
         Ok(fetched)
     }
 }
