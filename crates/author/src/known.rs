@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 /// The number of queued messages that are read to find a start.
 const MOST_QUEUED: usize = 64;
-/// The longest diagnosis after a wait that timed out. A store that does not answer then delays the error by half of it again.
+/// The longest diagnosis after a wait that timed out. If it takes longer, a shorter read follows, for at most half of this time.
 const MAX_READ: Duration = Duration::from_secs(2);
 
 /// The presence of an instance in its store.
@@ -88,7 +88,7 @@ async fn diagnosis(client: &Client, instance: &str) -> Result<String, ClientErro
     let found = client.diagnose_instance(instance, max_attempts).await?;
     let mut known = format!("it {}", found.predicate());
     if let Some(advice) = found.early_advice() {
-        known.push_str(": ");
+        known.push_str("; if it stays so, ");
         known.push_str(advice);
     }
     Ok(known)

@@ -79,11 +79,12 @@ impl Failure {
         Self { message: None, code: STOPPED }
     }
 
-    /// The same failure, with the sentence that tells its effect before the message.
+    /// A failure after a change that was made: its sentence stands before the message. The exit status does not tell that the same
+    /// command may work later, because a repetition would make the change twice.
     pub(crate) fn after(self, effect: &str) -> Self {
         let message =
             self.message.map_or_else(|| effect.to_string(), |message| format!("{effect}: {message}"));
-        Self { message: Some(message), code: self.code }
+        Self::new(message)
     }
 
     /// Whether the store could not be reached or was locked: the same call may work later.

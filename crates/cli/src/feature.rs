@@ -19,8 +19,13 @@ const PARTS: [Part; 3] = [
 /// The failure of a command line whose subcommand belongs to a feature that this command was built without; `None` for another error.
 pub(crate) fn missing(error: &clap::Error) -> Option<Failure> {
     let first = std::env::args_os().nth(1)?.into_string().ok()?;
+    refused(error, &first, &PARTS).map(Failure::usage)
+}
+
+/// The sentence for the error, if the first word of the command line is the command of a part that is not built.
+fn refused(error: &clap::Error, first: &str, parts: &[Part]) -> Option<String> {
     match error.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(name)) if *name == first => without(name, &PARTS).map(Failure::usage),
+        Some(ContextValue::String(name)) if name == first => without(name, parts),
         _ => None,
     }
 }
@@ -36,6 +41,21 @@ fn without(name: &str, parts: &[Part]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Args;
+    use clap::Parser;
+
+    #[test]
+    fn only_the_first_word_of_a_command_line_is_the_command_of_a_feature() {
+        let parts = [Part { command: "absent", feature: "tui", is_built: false }];
+        for (line, is_named) in [
+            (&["outlast", "absent", "--store", "a.db"][..], true),
+            (&["outlast", "instance", "absent"], false),
+            (&["outlast", "other"], false),
+        ] {
+            let error = Args::try_parse_from(line).err().expect("no such command");
+            assert_eq!(refused(&error, line[1], &parts).is_some(), is_named, "{line:?}: {error}");
+        }
+    }
 
     #[test]
     fn command_of_a_feature_that_is_missing_names_the_feature_and_its_build() {

@@ -78,4 +78,11 @@ mod tests {
             "{message}"
         );
     }
+
+    #[test]
+    fn change_whose_record_fails_for_now_does_not_ask_for_a_repetition() {
+        let failure = Failure::unavailable("the store is locked").after("the signal was sent");
+        assert!(!failure.is_unavailable(), "a repeated signal would be a second message: {failure:?}");
+        assert_eq!(failure.to_string(), "the signal was sent: the store is locked");
+    }
 }

@@ -140,6 +140,6 @@ async fn each_command_that_changes_a_store_leaves_exactly_one_record() {
     let elsewhere = ["migrate-from duroxide".to_string()];
     let tried = CHANGES.iter().map(|(command, _)| command[..2].join(" "));
     let tried: BTreeSet<String> = tried.chain(elsewhere).collect();
-    assert_eq!(commands_with_a_name(), tried, "every command with --by is tried");
+    assert_eq!(commands_with_a_name(), tried, "every command with --by is tried, or imports");
     program.runtime.shutdown(None).await;
 }

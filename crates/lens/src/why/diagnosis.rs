@@ -154,8 +154,8 @@ impl Diagnosis {
         self.last().finding.remedy.as_deref()
     }
 
-    /// Which live nodes have the code of the turn or activity that the instance, or the child at the end of the chain, waits for. The
-    /// sentence has this advice when the item is due for 5 seconds; before, it is here.
+    /// Advice about the code that the instance, or the child at the end of the chain, waits for: the live nodes that register it, or
+    /// the runtime to start. `None` once the item is due for 5 seconds, because the sentence then has the advice.
     pub fn early_advice(&self) -> Option<&str> {
         self.last().finding.early_advice.as_deref()
     }

@@ -181,7 +181,7 @@ impl Case<'_> {
                     None => unfetched(registering, &what),
                 };
                 let state = queued(is_old, session, &advice);
-                early_advice = (!is_old).then_some(advice);
+                early_advice = (!is_old && session.is_none()).then_some(advice);
                 (Rule::ActivityQueued, state)
             }
             Progress::Queued { deliveries, .. } => {

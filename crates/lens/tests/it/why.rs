@@ -25,6 +25,7 @@ fn check(events: &str, rows: &str, rule: Rule, expected: &str) {
 #[test]
 fn advice_about_an_item_that_is_due_for_less_than_5_seconds_is_apart_from_the_sentence() {
     let activity = format!("{STARTED}\n2 @99500 activity Charge");
+    let in_session = format!("{activity} session=s");
     for (events, rows, expected) in [
         (
             "",
@@ -38,6 +39,7 @@ fn advice_about_an_item_that_is_due_for_less_than_5_seconds_is_apart_from_the_se
             Some("start a runtime that registers 'Charge'"),
         ),
         (activity.as_str(), "activity Charge #2 visible=60000", None),
+        (in_session.as_str(), "activity Charge #2 visible=99500", None),
         (activity.as_str(), "activity Charge #2 visible=99500 locked=112000 tries=1", None),
     ] {
         let (history, queues) = (history(events), queues(rows));

@@ -42,7 +42,7 @@ pub(super) async fn one(
     InstanceId(id): InstanceId,
     Params(asked): Params<Asked>,
 ) -> Result<Json<Detail>, Problem> {
-    view::detail(&app, &id, asked.granted(&caller)?).await.map(Json)
+    view::detail_with_waits(&app, &id, asked.granted(&caller)?).await.map(Json)
 }
 
 pub(super) async fn why(State(app): State<Shared>, InstanceId(id): InstanceId) -> Result<Json<Why>, Problem> {
@@ -123,5 +123,5 @@ pub(super) async fn wait(
         Err(ClientError::Timeout) => StatusCode::ACCEPTED,
         Err(error) => return Err(error.into()),
     };
-    Ok((status, Json(view::detail(&app, &id, payloads).await?)).into_response())
+    Ok((status, Json(view::detail_with_waits(&app, &id, payloads).await?)).into_response())
 }

@@ -195,7 +195,16 @@ pub(crate) fn key_values(values: BTreeMap<String, String>, payloads: bool) -> Ve
     values.into_iter().map(shown).collect()
 }
 
-/// One instance.
+/// One instance, with the operations that it waits for.
+pub(crate) async fn detail_with_waits(app: &App, id: &str, payloads: bool) -> Result<Detail, Problem> {
+    let mut detail = detail(app, id, payloads).await?;
+    if detail.state == "running" {
+        detail.waits = awaited(&app.client, id, detail.instance.execution).await?;
+    }
+    Ok(detail)
+}
+
+/// One instance, without the operations that it waits for: they take a read of the whole history.
 pub(crate) async fn detail(app: &App, id: &str, payloads: bool) -> Result<Detail, Problem> {
     let client = &app.client;
     // The row is read after the state: if the instance ends between the two, the page still follows it, and is read again.
@@ -214,10 +223,6 @@ pub(crate) async fn detail(app: &App, id: &str, payloads: bool) -> Result<Detail
         };
     let info = info(client, id).await?;
     let kv: BTreeMap<String, String> = client.get_kv_all_values(id).await?.into_iter().collect();
-    let waits = match state {
-        "running" => awaited(client, id, info.current_execution_id).await?,
-        _ => Vec::new(),
-    };
     Ok(Detail {
         instance: info.into(),
         state,
@@ -230,7 +235,7 @@ pub(crate) async fn detail(app: &App, id: &str, payloads: bool) -> Result<Detail
         executions: client.list_executions(id).await?.len(),
         held: client.held_instance(id).await?.map(Held::from),
         why: why(app, id).await?,
-        waits,
+        waits: Vec::new(),
     })
 }
 

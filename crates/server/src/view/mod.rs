@@ -19,7 +19,9 @@ mod why;
 pub(crate) use events::{EventPage, EventQuery, StoredEvents, events, payloads, stored_events};
 pub(crate) use held::{HeldPage, Hold, PausedOrchestrations, held, hold, paused_orchestrations};
 pub(crate) use history::{History, execution, history, info};
-pub(crate) use instance::{Detail, Instance, InstancePage, ListQuery, detail, list, stored_status};
+pub(crate) use instance::{
+    Detail, Instance, InstancePage, ListQuery, detail, detail_with_waits, list, stored_status,
+};
 pub(crate) use nodes::{LeaseView, NodeView, Nodes, TagsView, nodes};
 pub(crate) use pending::{Pending, pending};
 pub(crate) use series::{Sample, Samples, Series, series};

@@ -60,7 +60,7 @@ impl FaultyStore {
                 }
                 EagerStart::Unchanged => {
                     let after = self.known(&instance).await;
-                    self.shared.require(before.is_the_same(&after, &instance));
+                    self.shared.require(before.has_same_events(&after, &instance));
                 }
             }
             Ok(completed)
@@ -98,7 +98,7 @@ impl Known {
     }
 
     /// I6: nothing of a first turn is stored if the store refuses to start its instance.
-    fn is_the_same(&self, after: &Self, instance: &str) -> Result<(), String> {
+    fn has_same_events(&self, after: &Self, instance: &str) -> Result<(), String> {
         match self.events == after.events {
             true => Ok(()),
             false => Err(format!("I6: the store did not start '{instance}', and its first turn is stored")),
