@@ -222,7 +222,8 @@ impl Store {
             return Ok(true);
         }
         let Some(address) = item.address() else { return Ok(false) };
-        let Some(instance) = self.read_instance("reconcile", &address).await? else { return Ok(true) };
+        // A deleted sender has no intents left: its purge has delivered those of committed turns.
+        let Some(instance) = self.read_instance("reconcile", &address).await? else { return Ok(false) };
         let visibility = instance.document.marks().visibility(&item.id, item.rev);
         Ok(visibility == crate::visible::Visibility::Visible)
     }

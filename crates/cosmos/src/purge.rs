@@ -112,7 +112,10 @@ impl Store {
         let mut left: Vec<Left> =
             self.client.query(operation, &address.partition, sql::PARTITION, &[]).await?;
         let earlier = instance.earlier.clone().unwrap_or_default();
-        left.retain(|document| document.arrival().is_none_or(|arrival| earlier.has(&arrival)));
+        let is_later = |document: &Left| document.arrival().is_some_and(|arrival| !earlier.has(&arrival));
+        // The gate stays with a later message: without it, a start would count the id as one that never had a message.
+        let has_later = left.iter().any(is_later);
+        left.retain(|document| !is_later(document) && !(has_later && document.id == ids::GATE));
         for intent in left.iter().filter(|document| document.t == "o") {
             // A committed turn sent the message: it is not part of the instance.
             let read = self.client.read::<Item>(operation, &address.partition, &intent.id).await?;

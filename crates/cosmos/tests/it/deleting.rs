@@ -5,7 +5,9 @@ use crate::kit::{lease, rig_and_store, run, run_executions, signal, turn};
 use crate::script::start;
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, OutboxFaultInjector};
 use outlast_cosmos_rig::{Fault, Kind, Rig, Target};
-use outlast_provider::{Clock, Provider, ProviderAdmin, SystemClock, TurnCommit};
+use outlast_provider::{
+    Clock, Provider, ProviderAdmin, StartOutcome, StartPolicy, StartRequest, SystemClock, TurnCommit,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -284,6 +286,14 @@ async fn a_start_after_a_deletion_whose_process_died_is_kept_whatever_the_clocks
         assert!(sender.read("a").await.unwrap().is_empty(), "the reader completes the purge");
         let waiting = sender.pending("a", 9).await.unwrap().unwrap();
         assert_eq!(waiting.message_count, 1, "{deleters} {senders}: the signal is gone, the start stays");
+        let again = StartRequest {
+            start: start("a"),
+            delay: None,
+            policy: StartPolicy::FailIfExists,
+            messages: Vec::new(),
+        };
+        let refused = sender.start_orchestration(again).await.unwrap();
+        assert!(matches!(refused, StartOutcome::AlreadyExists { .. }), "its id is taken: {refused:?}");
         let token = lease(&sender, "a").await;
         sender.commit_turn(&token, turn("a", 1, 1, None)).await.unwrap();
         assert_eq!(sender.read("a").await.unwrap().len(), 1);
