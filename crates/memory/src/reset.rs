@@ -47,13 +47,14 @@ impl State {
         rules.replace_keys(self, plan);
         let version = self.instances.get(target).map_or(0, |row| row.custom_status_version);
         let first_available = rules.first_available(self, plan, now);
+        // Before the messages that the first turn sends to its own instance.
+        for message in &plan.first_messages {
+            self.push_message(message, first_available)?;
+        }
         let begin = rules.begin_after_reset(begin);
         self.apply_turn(target, begin, now)?;
         if let Some(row) = self.instances.get_mut(target) {
             rules.set_custom_status(row, plan, version + 1);
-        }
-        for message in &plan.first_messages {
-            self.push_message(message, first_available)?;
         }
         rules.audit_reset(self, plan, now);
         rules.keep_hold(self, target, held);

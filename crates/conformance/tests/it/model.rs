@@ -18,7 +18,7 @@ fn run_under(rules: Rules, sequence: &Sequence) -> Result<(), String> {
 }
 
 /// One of each kind: fences, order, leases, sessions, key-value tiers, orphans, activities, deletion, pauses and resets.
-const DEFECTS: [Defect; 24] = [
+const DEFECTS: [Defect; 23] = [
     Defect::AheadOvertakesMessages,
     Defect::AckIgnoresExpiry,
     Defect::HalfABatchCommitted,
@@ -40,7 +40,6 @@ const DEFECTS: [Defect; 24] = [
     Defect::ResetKeepsActivities,
     Defect::ResetKeepsCustomStatus,
     Defect::ResetMessagesComeLast,
-    Defect::SecondResetMessagesComeLast,
     Defect::ResetReleasesHold,
     Defect::ForkIgnoresWaitingStart,
 ];
