@@ -115,7 +115,7 @@ impl Store {
         let is_later = |document: &Left| document.arrival().is_some_and(|arrival| !earlier.has(&arrival));
         // The gate stays with a later message: without it, a start would count the id as one that never had a message.
         let has_later = left.iter().any(is_later);
-        left.retain(|document| !is_later(document) && !(has_later && document.id == ids::GATE));
+        left.retain(|document| !(is_later(document) || has_later && document.id == ids::GATE));
         for intent in left.iter().filter(|document| document.t == "o") {
             // A committed turn sent the message: it is not part of the instance.
             let read = self.client.read::<Item>(operation, &address.partition, &intent.id).await?;
