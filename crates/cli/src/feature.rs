@@ -52,7 +52,7 @@ mod tests {
             (&["outlast", "instance", "absent"], false),
             (&["outlast", "other"], false),
         ] {
-            let error = Args::try_parse_from(line).err().expect("no such command");
+            let Err(error) = Args::try_parse_from(line) else { panic!("no such command: {line:?}") };
             assert_eq!(refused(&error, line[1], &parts).is_some(), is_named, "{line:?}: {error}");
         }
     }
