@@ -49,11 +49,10 @@ async fn the_turn_of_a_start_that_the_store_refused_is_thrown_away() {
     assert_eq!(started(&core, "i").await, Some(Ok(false)));
     assert!(!core.warm.knows("i"), "its events are not stored");
     assert_eq!(core.store.read("i").await.unwrap(), []);
-    let fetch = || core.store.fetch_orchestration_item(SECOND, Duration::ZERO, None);
-    assert!(fetch().await.unwrap().is_none(), "the start is not stored");
     core.store.enqueue_for_orchestrator(start_of("i"), None).await.unwrap();
-    let (item, _, attempt_count) = fetch().await.unwrap().expect("the start waits");
-    assert_eq!((item.messages.len(), attempt_count), (2, 1));
+    let fetched = core.store.fetch_orchestration_item(SECOND, Duration::ZERO, None).await.unwrap();
+    let (item, _, attempt_count) = fetched.expect("the start waits");
+    assert_eq!((item.messages.len(), attempt_count), (2, 1), "the refused start is not stored");
     assert!(started(&core, "j").await.is_none(), "the next start is an ordinary one");
     assert!(started(&core, "j").await.is_some());
 }
