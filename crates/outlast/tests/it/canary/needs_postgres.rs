@@ -155,6 +155,17 @@ async fn cut_off() {
             println!("{error} {error:?}");
         }
     }
+    // Without calls, only the listener connects again, and it first logs the end of its connection.
+    for _ in 0..2 {
+        meddler.simple_query(cut).await.unwrap();
+        let cut_at: String = meddler.query_one("SELECT clock_timestamp()::text", &[]).await.unwrap().get(0);
+        let again = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'victim' AND backend_start > '{cut_at}'"
+        );
+        while meddler.query_one(&again, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+            assert!(tokio::time::Instant::now() < until, "the listener does not connect again");
+        }
+    }
     println!("{:?}", store.stats());
 }
 
