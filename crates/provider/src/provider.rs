@@ -377,8 +377,10 @@ pub trait Provider: Any + Send + Sync {
     /// message. [`TurnAhead::after_event_id`] must be 0, and [`TurnAhead::is_of_now`] must accept the turn. Otherwise nothing is
     /// written, and the caller enqueues the start.
     ///
-    /// The default writes nothing.
-    async fn start_with_turn(&self, _start: WorkItem, _turn: TurnAhead) -> Result<EagerStart, ProviderError> {
+    /// An item that starts no instance is a permanent error. The default writes nothing.
+    async fn start_with_turn(&self, start: WorkItem, _turn: TurnAhead) -> Result<EagerStart, ProviderError> {
+        let policy = StartPolicy::FailIfExists;
+        StartRequest { start, delay: None, policy, messages: Vec::new() }.checked_instance()?;
         Ok(EagerStart::Unchanged)
     }
 

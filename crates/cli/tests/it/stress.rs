@@ -38,24 +38,11 @@ fn results_are_printed_and_saved() {
 #[test]
 fn check_compares_the_results_with_the_targets() {
     let args = ["stress", "--store", "memory", "--preset", "baseline,default", "--seconds", "4", "--check"];
-    let said = run(args);
-    let is_check = |line: &&str| line.starts_with("met ") || line.starts_with("MISSED ");
-    let lines: Vec<&str> = said.out.lines().filter(is_check).collect();
-    assert_eq!(lines.len(), 6, "{said:?}");
-    // The rates depend on the machine and its load, so each line is compared with the figure that it shows.
-    for (target, least) in [
-        ("memory: baseline does at least 10 orchestrations/s: ", 10.0),
-        ("memory: default does at least 1.3 times as much as baseline: ", 1.3),
-    ] {
-        let line =
-            lines.iter().find(|line| line.contains(target)).unwrap_or_else(|| panic!("{target}{said:?}"));
-        let (_, found) = line.rsplit_once(": ").unwrap();
-        let found: f64 = found.parse().unwrap();
-        let is_close = (found - least).abs() < 0.06;
-        assert!(is_close || line.starts_with("met ") == (found > least), "{line}");
-    }
-    let is_missed = lines.iter().any(|line| line.starts_with("MISSED "));
-    assert_eq!(said.code, Some(i32::from(is_missed)), "{said:?}");
+    let text = run(args).fine();
+    let met: Vec<&str> = text.lines().filter(|line| line.starts_with("met ")).collect();
+    assert_eq!(met.len(), 6, "{text}");
+    assert!(text.contains("met    memory: baseline does at least 10 orchestrations/s: "), "{text}");
+    assert!(text.contains("met    memory: default does at least 1.3 times as much as baseline: "), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
