@@ -120,7 +120,9 @@ export function startHints(onHint, onChange) {
     setUp(false);
     channel.postMessage({ gone: tab });
   };
-  const update = () => (!document.hidden && document.body.hasAttribute("data-live") ? enter() : leave());
+  // After a logout the server refuses the stream. A page that is read meanwhile is live again, and must not open it.
+  let ended = false;
+  const update = () => (!ended && !document.hidden && document.body.hasAttribute("data-live") ? enter() : leave());
 
   channel.onmessage = ({ data }) => {
     if ("up" in data && !release) setUp(data.up);
@@ -130,6 +132,10 @@ export function startHints(onHint, onChange) {
     if (release && "gone" in data && wants.delete(data.gone)) gather();
   };
   document.addEventListener("visibilitychange", update);
+  document.addEventListener("outlast:logout", () => {
+    ended = true;
+    update();
+  });
   window.addEventListener("pageshow", update);
   window.addEventListener("pagehide", leave);
   update();

@@ -20,6 +20,7 @@ export function startLogin() {
   document.querySelector("[data-logout]")?.addEventListener("click", async () => {
     // The page must not be read again between the end of the session and the next page.
     document.body.removeAttribute("data-live");
+    document.dispatchEvent(new Event("outlast:logout"));
     await fetch(`${document.body.dataset.base}/logout`, { method: "POST" });
     location.href = `${document.body.dataset.base}/login`;
   });
