@@ -103,9 +103,9 @@ async fn a_result_that_times_out_says_what_is_known() {
         says(&due, "it has had its first turn due for ").await;
         says(&due, "start a runtime that registers 'greeter'").await;
         cluster.start(&reporting()).await;
-        let nobody = timed_out(greeter::handle(client, "nobody").result().within(SHORT).await);
+        let missing = timed_out(greeter::handle(client, "nobody").result().within(SHORT).await);
         assert_eq!(
-            nobody,
+            missing,
             "instance 'nobody' of 'greeter' has not ended after 50ms: it does not exist: the store has no event and no \
              message of it"
         );
