@@ -103,7 +103,7 @@ impl Execution {
                 draft.report.mismatch = Some(mismatch.place());
                 return Some(mismatch.details());
             }
-            draft.report.is_parked = !std::mem::replace(&mut self.warned_parked, true);
+            draft.report.awaits_nothing = !std::mem::replace(&mut self.has_warned, true);
         }
         let (events, bytes) = (self.summary.events, self.summary.bytes);
         let limits = &state.limits;

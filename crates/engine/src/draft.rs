@@ -40,7 +40,7 @@ pub struct Report {
     /// Activities that a retry policy scheduled once more.
     pub retries: Vec<Retry>,
     /// The code awaits no durable future: only cancellation can end the instance.
-    pub is_parked: bool,
+    pub awaits_nothing: bool,
 }
 
 /// The end of a call of a child orchestration, seen from its parent.

@@ -71,7 +71,8 @@ pub struct Execution {
     /// Stored notes of dropped futures that the code has not dropped yet, with the name of their operation.
     pub(crate) undropped: BTreeMap<u64, &'static str>,
     pub(crate) turns: u64,
-    pub(crate) warned_parked: bool,
+    /// A report of this execution has said that its code awaits nothing.
+    pub(crate) has_warned: bool,
     /// The reason of a request that ends the execution whatever its code does.
     pub(crate) terminated: Option<String>,
 }
@@ -119,7 +120,7 @@ impl Execution {
             dropped_before_end: 0,
             undropped: BTreeMap::new(),
             turns: 0,
-            warned_parked: false,
+            has_warned: false,
             terminated: None,
         }
     }

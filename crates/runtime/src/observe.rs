@@ -27,7 +27,7 @@ pub(crate) fn turn(core: &Core, instance: &str, worker: &str, report: &Report) {
             worker_id = worker, "Orchestration started"
         );
     }
-    if report.is_parked {
+    if report.awaits_nothing {
         tracing::warn!(
             target: "duroxide::runtime",
             instance_id = instance, execution_id, orchestration_name = name,

@@ -4,8 +4,8 @@ use crate::fault::{CallFault, Schedule, Target};
 use crate::run::Run;
 use crate::sweep::{Ending, Judge, Sweep, SweepFailure, at_polls};
 use crate::test::Test;
+use crate::test_run::{Process, TestRun};
 use crate::trouble::Trouble;
-use crate::world::{Process, World};
 use outlast_author::Orchestration;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -38,12 +38,12 @@ impl<O: Orchestration> Test<O> {
     ///
     /// See [`Trouble`].
     pub fn try_cancel_everywhere(&self, input: O::Input) -> Result<Sweep, Trouble> {
-        let before = World::new(&self.spec, None, false).observed();
+        let before = TestRun::new(&self.spec, None, false).observed();
         let expected = format!(
             "the end without a request, or a cancelled instance that leaves the world as it was: {}",
             before.join("; ")
         );
-        self.cancels(input, |_: &World, _: &Process, found: &Ending| {
+        self.cancels(input, |_: &TestRun, _: &Process, found: &Ending| {
             let is_undone = found.has_failed && found.observed == before;
             (!is_undone).then(|| expected.clone())
         })
@@ -61,8 +61,8 @@ impl<O: Orchestration> Test<O> {
         input: O::Input,
         is_right: impl Fn(&Run<O>) -> bool + Sync,
     ) -> Sweep {
-        let sweep = self.cancels(input, |world: &World, process: &Process, _: &Ending| {
-            match Run::of(world, process) {
+        let sweep = self.cancels(input, |test_run: &TestRun, process: &Process, _: &Ending| {
+            match Run::of(test_run, process) {
                 Ok(run) if is_right(&run) => None,
                 Ok(_) => Some("an end that the closure of the test accepts".to_string()),
                 Err(trouble) => Some(trouble.to_string()),
@@ -80,12 +80,12 @@ impl<O: Orchestration> Test<O> {
         let schedules = requests(&baseline);
         let moments = baseline.shared.calls.moments().len();
         let is_answered = AtomicBool::new(false);
-        let judge = |world: &World, process: &Process, found: &Ending| {
+        let judge = |test_run: &TestRun, process: &Process, found: &Ending| {
             if *found == ending {
                 return None;
             }
             is_answered.store(true, Relaxed);
-            judge(world, process, found)
+            judge(test_run, process, found)
         };
         let sweep = self.sweep(&input, moments, &schedules, judge);
         let mut sweep = sweep.of("a request to cancel");
@@ -97,7 +97,7 @@ impl<O: Orchestration> Test<O> {
 }
 
 /// The schedules of a request at every moment, in the order of the calls; requests between two awaits are last.
-fn requests(baseline: &World) -> Vec<Schedule> {
+fn requests(baseline: &TestRun) -> Vec<Schedule> {
     let mut schedules = Vec::new();
     for (at, moment) in baseline.shared.calls.moments().into_iter().enumerate() {
         for fault in CallFault::cancels(moment.op) {

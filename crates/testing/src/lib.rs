@@ -19,7 +19,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `test.rs`, `mock.rs`, `spec.rs` | the test as the user writes it, and without its types |
-//! | `world.rs`, `shared.rs` | one run: its processes, and the state that outlives them |
+//! | `test_run.rs`, `shared.rs` | one run: its processes, and the state that outlives them |
 //! | `store.rs`, `fault.rs`, `probe.rs`, `poll_gate.rs` | the store as a process sees it, with the fault of a sweep |
 //! | `sweep.rs`, `cancel_sweep.rs` | all schedules of a sweep, and its report |
 //! | `cold.rs`, `recorded.rs`, `replay_check.rs` | turns and histories that run again on a fresh call of the code, by `outlast_runtime::check` |
@@ -41,10 +41,10 @@ mod store;
 mod story;
 mod sweep;
 mod test;
+mod test_run;
 mod time;
 mod trouble;
 mod virtual_time;
-mod world;
 
 // The parts that the simulator of this repository shares. They are no part of the interface for users.
 #[doc(hidden)]

@@ -3,9 +3,9 @@
 use crate::bodies::Body;
 use crate::snapshot;
 use crate::story::story;
+use crate::test_run::{Process, TestRun};
 use crate::time::EPOCH_MS;
 use crate::trouble::Trouble;
-use crate::world::{Process, World};
 use outlast_author::{Activity, CallError, Handle, Orchestration, Payload};
 use outlast_model::Event;
 use outlast_model::codec::Codec;
@@ -31,11 +31,11 @@ pub struct Run<O: Orchestration> {
 }
 
 impl<O: Orchestration> Run<O> {
-    pub(crate) fn of(world: &World, process: &Process) -> Result<Self, Trouble> {
+    pub(crate) fn of(test_run: &TestRun, process: &Process) -> Result<Self, Trouble> {
         process.tokio.block_on(async {
-            let (instance, shared) = (world.spec.instance.clone(), &world.shared);
+            let (instance, shared) = (test_run.spec.instance.clone(), &test_run.shared);
             let handle = Handle::<O>::new(&process.client, &instance);
-            let elapsed = Duration::from_millis(shared.elapsed_ms()).saturating_sub(world.spec.settle);
+            let elapsed = Duration::from_millis(shared.elapsed_ms()).saturating_sub(test_run.spec.settle);
             let failed =
                 |error: &dyn fmt::Display| Trouble::Start(format!("the store cannot be read: {error}"));
             let mut histories = BTreeMap::new();
@@ -55,7 +55,7 @@ impl<O: Orchestration> Run<O> {
                 elapsed,
                 bodies: shared.state().bodies.clone(),
                 histories,
-                observed: world.observed(),
+                observed: test_run.observed(),
                 codec: process.client.codec(),
             })
         })

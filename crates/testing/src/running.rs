@@ -2,9 +2,9 @@
 
 use crate::run::Run;
 use crate::spec::Spec;
+use crate::test_run::{End, Process, TestRun};
 use crate::time::EPOCH_MS;
 use crate::trouble::Trouble;
-use crate::world::{End, Process, World};
 use outlast_author::{AcceptedBy, Handle, Message, Orchestration};
 use outlast_provider::Clock;
 use std::marker::PhantomData;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// An instance that a test drives step by step: [`Test::start`](crate::Test::start). Virtual time stands still between two calls.
 pub struct Running<O: Orchestration> {
-    world: World,
+    test_run: TestRun,
     input: String,
     /// `None` only while a process is replaced.
     process: Option<Process>,
@@ -21,9 +21,9 @@ pub struct Running<O: Orchestration> {
 
 impl<O: Orchestration> Running<O> {
     pub(crate) fn begin(spec: &Spec, input: String) -> Result<Self, Trouble> {
-        let mut world = World::new(spec, None, false);
-        let process = world.begin(EPOCH_MS, &input)?;
-        let mut running = Self { world, input, process: Some(process), of: PhantomData };
+        let mut test_run = TestRun::new(spec, None, false);
+        let process = test_run.begin(EPOCH_MS, &input)?;
+        let mut running = Self { test_run, input, process: Some(process), of: PhantomData };
         running.advance(Duration::ZERO);
         Ok(running)
     }
@@ -38,7 +38,7 @@ impl<O: Orchestration> Running<O> {
 
     /// The handle of the instance. Await its futures with [`Running::block_on`].
     pub fn handle(&self) -> Handle<O> {
-        Handle::new(&self.process().client, &self.world.spec.instance)
+        Handle::new(&self.process().client, &self.test_run.spec.instance)
     }
 
     /// Awaits a future; virtual time goes on as far as the future needs it.
@@ -108,13 +108,13 @@ impl<O: Orchestration> Running<O> {
     /// Whether the instance has ended.
     #[track_caller]
     pub fn has_ended(&mut self) -> bool {
-        self.process().tokio.block_on(self.world.has_ended())
+        self.process().tokio.block_on(self.test_run.has_ended())
     }
 
     /// The virtual time since the start of the instance.
     pub fn elapsed(&self) -> Duration {
-        let world = &self.world;
-        Duration::from_millis(self.process().tokio.block_on(async { world.shared.elapsed_ms() }))
+        let test_run = &self.test_run;
+        Duration::from_millis(self.process().tokio.block_on(async { test_run.shared.elapsed_ms() }))
     }
 
     /// Crashes the process and starts another one, at the same virtual time.
@@ -125,8 +125,8 @@ impl<O: Orchestration> Running<O> {
     #[track_caller]
     pub fn crash(&mut self) {
         let Some(process) = self.process.take() else { return };
-        let now_ms = self.world.crash(process);
-        match self.world.begin(now_ms, &self.input) {
+        let now_ms = self.test_run.crash(process);
+        match self.test_run.begin(now_ms, &self.input) {
             Ok(process) => self.process = Some(process),
             Err(trouble) => panic!("{trouble}"),
         }
@@ -141,10 +141,10 @@ impl<O: Orchestration> Running<O> {
     #[track_caller]
     pub fn finish(self) -> Run<O> {
         let process = self.process();
-        let end = process.tokio.block_on(self.world.drive(process));
+        let end = process.tokio.block_on(self.test_run.drive(process));
         let run = match end {
-            End::Done => Run::of(&self.world, process),
-            End::Crashed | End::Failed => Err(self.world.trouble()),
+            End::Done => Run::of(&self.test_run, process),
+            End::Crashed | End::Failed => Err(self.test_run.trouble()),
         };
         match run {
             Ok(run) => run,
@@ -154,14 +154,14 @@ impl<O: Orchestration> Running<O> {
 
     #[track_caller]
     fn check(&self) {
-        if let Some(trouble) = self.world.shared.trouble() {
+        if let Some(trouble) = self.test_run.shared.trouble() {
             panic!("{trouble}");
         }
     }
 
     /// The current virtual time, in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> u64 {
-        let world = &self.world;
-        self.process().tokio.block_on(async { world.shared.clock.now_ms() })
+        let test_run = &self.test_run;
+        self.process().tokio.block_on(async { test_run.shared.clock.now_ms() })
     }
 }

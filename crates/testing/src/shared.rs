@@ -7,7 +7,7 @@ use crate::poll_gate::PollGate;
 use crate::probe::Probe;
 use crate::profile::Draws;
 use crate::story;
-use crate::time::{EPOCH_MS, WorldClock};
+use crate::time::{EPOCH_MS, RunClock};
 use crate::trouble::Trouble;
 use outlast_memory::MemoryProvider;
 use outlast_provider::{Clock, Entropy, Provider};
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     /// The instance of the test.
     instance: String,
     pub(crate) store: Arc<MemoryProvider>,
-    pub(crate) clock: Arc<WorldClock>,
+    pub(crate) clock: Arc<RunClock>,
     pub(crate) entropy: Arc<Draws>,
     pub(crate) calls: Probe<Moment, CallFault>,
     /// Whether every turn runs again from a cold start.
@@ -80,11 +80,11 @@ impl Shared {
         most_calls: u64,
         is_traced: bool,
     ) -> Arc<Self> {
-        let clock = Arc::new(WorldClock::new());
+        let clock = Arc::new(RunClock::new());
         let entropy = Arc::new(Draws::default());
         let of_store = Arc::new(Draws::default());
         let store = MemoryProvider::with_parts(
-            Arc::<WorldClock>::clone(&clock) as Arc<dyn Clock>,
+            Arc::<RunClock>::clone(&clock) as Arc<dyn Clock>,
             of_store as Arc<dyn Entropy>,
         );
         let state = State { trace: is_traced.then(Vec::new), ..State::default() };

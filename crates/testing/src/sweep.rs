@@ -5,8 +5,8 @@ use crate::parallel;
 use crate::spec::Spec;
 use crate::story::{value, without_guids};
 use crate::test::Test;
+use crate::test_run::{Process, TestRun};
 use crate::trouble::Trouble;
-use crate::world::{Process, World};
 use outlast_author::{Orchestration, plain_text};
 use outlast_provider::Provider;
 use outlast_runtime::lens::{counted, times};
@@ -52,9 +52,9 @@ pub(crate) struct Ending {
 }
 
 /// The judge of a run: returns the expected end of a run that ended otherwise.
-pub(crate) trait Judge: Fn(&World, &Process, &Ending) -> Option<String> + Sync {}
+pub(crate) trait Judge: Fn(&TestRun, &Process, &Ending) -> Option<String> + Sync {}
 
-impl<F: Fn(&World, &Process, &Ending) -> Option<String> + Sync> Judge for F {}
+impl<F: Fn(&TestRun, &Process, &Ending) -> Option<String> + Sync> Judge for F {}
 
 impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,7 +91,7 @@ impl<O: Orchestration> Test<O> {
         let (input, baseline, ending) = self.baseline(&input)?;
         let schedules = crashes(&self.spec, &baseline);
         let moments = baseline.shared.calls.moments().len();
-        let judge = |_: &World, _: &Process, found: &Ending| (*found != ending).then(|| ending.to_string());
+        let judge = |_: &TestRun, _: &Process, found: &Ending| (*found != ending).then(|| ending.to_string());
         Ok(self.sweep(&input, moments, &schedules, judge))
     }
 
@@ -120,7 +120,7 @@ impl<O: Orchestration> Test<O> {
     /// See [`Trouble`].
     pub fn try_fail_everywhere(&self, input: O::Input) -> Result<Sweep, Trouble> {
         let (input, baseline, _) = self.baseline(&input)?;
-        let before = World::new(&self.spec, None, false).observed();
+        let before = TestRun::new(&self.spec, None, false).observed();
         let schedules: Vec<Schedule> = {
             let state = baseline.shared.state();
             let name = |key: &String| {
@@ -138,7 +138,7 @@ impl<O: Orchestration> Test<O> {
                 .collect()
         };
         let moments = schedules.len() / 2;
-        Ok(self.sweep(&input, moments, &schedules, |_: &World, _: &Process, found: &Ending| {
+        Ok(self.sweep(&input, moments, &schedules, |_: &TestRun, _: &Process, found: &Ending| {
             let is_undone = !found.has_failed || found.observed == before;
             (!is_undone)
                 .then(|| format!("a failed instance leaves the world as it was: {}", before.join("; ")))
@@ -146,10 +146,10 @@ impl<O: Orchestration> Test<O> {
     }
 
     /// The run without a fault.
-    pub(crate) fn baseline(&self, input: &O::Input) -> Result<(String, World, Ending), Trouble> {
+    pub(crate) fn baseline(&self, input: &O::Input) -> Result<(String, TestRun, Ending), Trouble> {
         self.start_checked()?;
         let input = self.encode(input)?;
-        let mut baseline = World::new(&self.spec, None, false);
+        let mut baseline = TestRun::new(&self.spec, None, false);
         let (_, ending) = end(&mut baseline, &input)?;
         Ok((input, baseline, ending))
     }
@@ -163,16 +163,16 @@ impl<O: Orchestration> Test<O> {
         judge: impl Judge,
     ) -> Sweep {
         let failed = parallel::map(schedules, |schedule| {
-            let mut world = World::new(&self.spec, Some(schedule.clone()), false);
-            failure(&mut world, input, schedule, &judge)
+            let mut test_run = TestRun::new(&self.spec, Some(schedule.clone()), false);
+            failure(&mut test_run, input, schedule, &judge)
         });
         let mut failures: Vec<(usize, SweepFailure)> =
             failed.into_iter().enumerate().filter_map(|(at, failed)| Some((at, failed?))).collect();
         if let Some((at, smallest)) = failures.first_mut() {
             let schedule = &schedules[*at];
-            let mut world = World::new(&self.spec, Some(schedule.clone()), true);
-            if let Some(again) = failure(&mut world, input, schedule, &judge) {
-                *smallest = SweepFailure { timeline: world.shared.trace(), ..again };
+            let mut test_run = TestRun::new(&self.spec, Some(schedule.clone()), true);
+            if let Some(again) = failure(&mut test_run, input, schedule, &judge) {
+                *smallest = SweepFailure { timeline: test_run.shared.trace(), ..again };
             }
         }
         let failures = failures.into_iter().map(|(_, failed)| failed).collect();
@@ -181,7 +181,7 @@ impl<O: Orchestration> Test<O> {
 }
 
 /// The schedules of a crash at every moment, the simplest first.
-fn crashes(spec: &Spec, baseline: &World) -> Vec<Schedule> {
+fn crashes(spec: &Spec, baseline: &TestRun) -> Vec<Schedule> {
     let mut schedules = Vec::new();
     for (at, moment) in baseline.shared.calls.moments().into_iter().enumerate() {
         for fault in CallFault::of(moment.op) {
@@ -198,29 +198,34 @@ fn crashes(spec: &Spec, baseline: &World) -> Vec<Schedule> {
 }
 
 /// A schedule for each poll of the run without a fault.
-pub(crate) fn at_polls(baseline: &World, target: fn(u64) -> Target) -> impl Iterator<Item = Schedule> {
+pub(crate) fn at_polls(baseline: &TestRun, target: fn(u64) -> Target) -> impl Iterator<Item = Schedule> {
     let polls = baseline.first_gate.as_ref().map_or(0, |gate| gate.polls());
     let step = usize::try_from(polls / MOST_POLLS + 1).unwrap_or(1);
     let schedule = move |at| Schedule { target: target(at), detail: String::new(), is_late: false };
     (0..polls).step_by(step).map(schedule)
 }
 
-fn failure(world: &mut World, input: &str, schedule: &Schedule, judge: &impl Judge) -> Option<SweepFailure> {
-    let (found, expected) = match end(world, input) {
-        Ok((process, ending)) => (ending.to_string(), judge(world, &process, &ending)?),
+fn failure(
+    test_run: &mut TestRun,
+    input: &str,
+    schedule: &Schedule,
+    judge: &impl Judge,
+) -> Option<SweepFailure> {
+    let (found, expected) = match end(test_run, input) {
+        Ok((process, ending)) => (ending.to_string(), judge(test_run, &process, &ending)?),
         Err(trouble) => (trouble.to_string(), "the instance ends".to_string()),
     };
-    let repeated = repeated(world);
+    let repeated = repeated(test_run);
     let schedule = schedule.to_string();
     Some(SweepFailure { schedule, expected, found, repeated, timeline: Vec::new() })
 }
 
-/// Runs a world to its end.
-fn end(world: &mut World, input: &str) -> Result<(Process, Ending), Trouble> {
-    let process = world.run(input)?;
-    let outcome = process.tokio.block_on(world.shared.store.read_outcome(&world.spec.instance));
+/// Runs a test to its end.
+fn end(test_run: &mut TestRun, input: &str) -> Result<(Process, Ending), Trouble> {
+    let process = test_run.run(input)?;
+    let outcome = process.tokio.block_on(test_run.shared.store.read_outcome(&test_run.spec.instance));
     let outcome = outcome.ok().flatten();
-    let observed = world.observed();
+    let observed = test_run.observed();
     let Some(outcome) = outcome else {
         let result = "the instance is gone".to_string();
         return Ok((process, Ending { result, has_failed: true, observed }));
@@ -235,8 +240,8 @@ fn end(world: &mut World, input: &str) -> Result<(Process, Ending), Trouble> {
 }
 
 /// The activities whose bodies ran more than once for one call.
-fn repeated(world: &World) -> Vec<String> {
-    let state = world.shared.state();
+fn repeated(test_run: &TestRun) -> Vec<String> {
+    let state = test_run.shared.state();
     let mut activities: BTreeMap<&str, (usize, BTreeSet<&str>)> = BTreeMap::new();
     for body in &state.bodies {
         let (runs, keys) = activities.entry(&body.activity).or_default();

@@ -5,8 +5,8 @@ use crate::replay_check::ReplayReport;
 use crate::run::Run;
 use crate::running::Running;
 use crate::spec::{Action, Outside, Spec};
+use crate::test_run::TestRun;
 use crate::trouble::Trouble;
-use crate::world::World;
 use outlast_author::{AcceptedBy, Activity, Handle, Message, Orchestration, Payload};
 use outlast_model::codec::Codec;
 use outlast_runtime::{Module, RuntimeOptions};
@@ -292,10 +292,10 @@ impl<O: Orchestration> Test<O> {
     pub fn try_run(&self, input: O::Input) -> Result<Run<O>, Trouble> {
         self.start_checked()?;
         let input = self.encode(&input)?;
-        let mut world = World::new(&self.spec, None, false);
-        let process = world.run(&input)?;
-        let run = Run::of(&world, &process)?;
-        self.replay(&world, &run)?;
+        let mut test_run = TestRun::new(&self.spec, None, false);
+        let process = test_run.run(&input)?;
+        let run = Run::of(&test_run, &process)?;
+        self.replay(&test_run, &run)?;
         Ok(run)
     }
 
@@ -315,8 +315,8 @@ impl<O: Orchestration> Test<O> {
 
     /// Replays all histories of a run a little later, so that a clock in the code shows another time.
     #[allow(clippy::disallowed_methods, reason = "only real time changes a clock in the code")]
-    fn replay(&self, world: &World, run: &Run<O>) -> Result<(), Trouble> {
-        let Some(build) = world.shared.state().build.clone().filter(|_| self.spec.checks_replay) else {
+    fn replay(&self, test_run: &TestRun, run: &Run<O>) -> Result<(), Trouble> {
+        let Some(build) = test_run.shared.state().build.clone().filter(|_| self.spec.checks_replay) else {
             return Ok(());
         };
         // Clocks in code are mostly read in milliseconds.

@@ -9,9 +9,9 @@ pub const EPOCH_MS: u64 = 1_700_000_000_000;
 
 /// The clock of a store and of the processes that use it one after the other. Each process has a tokio runtime with its own paused
 /// time; this clock goes on where the last process ended.
-pub(crate) struct WorldClock(Mutex<TokioClock>);
+pub(crate) struct RunClock(Mutex<TokioClock>);
 
-impl WorldClock {
+impl RunClock {
     pub(crate) fn new() -> Self {
         Self(Mutex::new(TokioClock::start_at(EPOCH_MS)))
     }
@@ -26,7 +26,7 @@ impl WorldClock {
     }
 }
 
-impl Clock for WorldClock {
+impl Clock for RunClock {
     fn now_ms(&self) -> u64 {
         self.lock().now_ms()
     }

@@ -18,14 +18,15 @@ use std::time::Duration;
 const HOUR: Duration = Duration::from_secs(3_600);
 const START_MS: u64 = 1_000_000;
 
-struct World {
+/// A container whose requests are counted, and the clock of its stores.
+struct CountedContainer {
     target: Target,
     config: CosmosDBProviderConfig,
     clock: Arc<Hand>,
     poll_interval: Duration,
 }
 
-impl World {
+impl CountedContainer {
     async fn new() -> Self {
         let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
         // The reconciler has a pace of its own: one query a minute while there is nothing to deliver.
@@ -191,54 +192,55 @@ fn completed(instance: &str, id: u64) -> WorkItem {
 
 #[tokio::test]
 async fn a_hello_in_one_process_takes_six_requests_and_a_step_of_a_chain_two() {
-    let world = World::new().await;
-    let store = world.open(true, true).await;
-    world.counted();
+    let container = CountedContainer::new().await;
+    let store = container.open(true, true).await;
+    container.counted();
     begin(&store, &store, "hello").await;
     step(&store, "hello", 2, true).await;
     let hello = counts([(Kind::Batch, 3), (Kind::Query, 1), (Kind::Create, 1), (Kind::Replace, 1)]);
-    assert_eq!(world.counted(), hello);
+    assert_eq!(container.counted(), hello);
 
     begin(&store, &store, "chain").await;
-    world.counted();
+    container.counted();
     for nth in 1..=10 {
         step(&store, "chain", 2 * nth, nth == 10).await;
-        assert_eq!(world.counted(), counts([(Kind::Batch, 1), (Kind::Replace, 1)]), "step {nth}");
+        assert_eq!(container.counted(), counts([(Kind::Batch, 1), (Kind::Replace, 1)]), "step {nth}");
     }
 }
 
 /// A message that arrives meanwhile costs the refused commit and one query; the outcome is queued.
 #[tokio::test]
 async fn a_message_from_elsewhere_is_not_overtaken_by_a_turn_that_runs_ahead() {
-    let world = World::new().await;
-    let store = world.open(true, true).await;
-    let client = world.open(false, false).await;
+    let container = CountedContainer::new().await;
+    let store = container.open(true, true).await;
+    let client = container.open(false, false).await;
     begin(&store, &store, "i").await;
     let (_, token) = fetch_work(&store).await.unwrap();
     let raised = WorkItem::ExternalRaised { instance: "i".into(), name: "e".into(), data: String::new() };
     client.enqueue_for_orchestrator(raised, None).await.unwrap();
-    world.counted();
+    container.counted();
     let turn = TurnAhead { after_event_id: 2, ran_at_ms: START_MS, commit: next_turn("i", 2, true) };
     let completion = store.complete_with_turn(&token, completed("i", 2), turn).await.unwrap();
     assert_eq!(completion, Completion::Queued);
-    let counted = world.counted();
+    let counted = container.counted();
     assert_eq!((counted[&Kind::Batch], counted[&Kind::Query]), (2, 1), "{counted:?}");
 }
 
 /// Without the pages of hints: a busy process reads one page for many hints.
 #[tokio::test]
 async fn a_hello_with_client_and_worker_elsewhere_takes_twelve_requests_and_three_pages_of_hints() {
-    let world = World { poll_interval: Duration::from_millis(50), ..World::new().await };
-    let (runtime, worker) = (world.open(true, false).await, world.open(false, true).await);
-    let client = world.open(false, false).await;
+    let container =
+        CountedContainer { poll_interval: Duration::from_millis(50), ..CountedContainer::new().await };
+    let (runtime, worker) = (container.open(true, false).await, container.open(false, true).await);
+    let client = container.open(false, false).await;
     // Hints are read in the next tenth of a second, by the task of the store or by the test.
     let mut now = START_MS;
     let mut pass = || {
         now += 100;
-        world.clock.set(now);
+        container.clock.set(now);
     };
     let counted = || {
-        let mut counted = world.counted();
+        let mut counted = container.counted();
         counted.remove(&Kind::ChangeFeed);
         counted
     };
@@ -282,9 +284,9 @@ async fn idle_instances(store: &CosmosDBProvider, numbers: std::ops::Range<u32>)
 }
 
 /// Lets time pass while fetches find nothing.
-async fn idle(world: &World, store: &CosmosDBProvider, from_ms: u64, seconds: u64) -> u64 {
+async fn idle(container: &CountedContainer, store: &CosmosDBProvider, from_ms: u64, seconds: u64) -> u64 {
     for quarter in 1..=seconds * 4 {
-        world.clock.set(from_ms + quarter * 250);
+        container.clock.set(from_ms + quarter * 250);
         assert!(fetch_turn(store).await.is_none() && fetch_work(store).await.is_none());
         store.seek().await;
     }
@@ -293,26 +295,26 @@ async fn idle(world: &World, store: &CosmosDBProvider, from_ms: u64, seconds: u6
 
 #[tokio::test]
 async fn the_cost_of_an_idle_minute_does_not_grow_with_the_number_of_instances() {
-    let world = World::new().await;
-    let store = world.open(true, true).await;
+    let container = CountedContainer::new().await;
+    let store = container.open(true, true).await;
     // Each of twelve heartbeats reads the other ones and the slot table. The repair query has a page for each of four physical
     // partitions.
     let expected = counts([(Kind::Upsert, 12), (Kind::Query, 12 + 4), (Kind::ChangeFeed, 120)]);
     // The queries of a process that has just joined are over after the longest time of a request.
-    let mut now = idle(&world, &store, START_MS, 15).await;
+    let mut now = idle(&container, &store, START_MS, 15).await;
     for numbers in [0..100, 100..1_000] {
         idle_instances(&store, numbers.clone()).await;
-        world.counted();
-        now = idle(&world, &store, now, 60).await;
-        assert_eq!(world.counted(), expected, "with {} instances", numbers.end);
+        container.counted();
+        now = idle(&container, &store, now, 60).await;
+        assert_eq!(container.counted(), expected, "with {} instances", numbers.end);
     }
 }
 
 /// Azure reads every document of a kind for a filter that no index serves.
 #[tokio::test]
 async fn no_query_filters_by_a_property_without_an_index() {
-    let world = World::new().await;
-    let store = world.open(true, true).await;
+    let container = CountedContainer::new().await;
+    let store = container.open(true, true).await;
     begin(&store, &store, "hello").await;
     let (_, token) = fetch_work(&store).await.unwrap();
     store.ack_work_item(&token, Some(completed("hello", 2))).await.unwrap();
@@ -343,6 +345,6 @@ async fn no_query_filters_by_a_property_without_an_index() {
     store.query_instances(&InstanceQuery::default()).await.unwrap();
     store.prune_executions("hello", PruneOptions::default()).await.unwrap();
     store.delete_instances_atomic(&["hello".to_string()], false).await.unwrap();
-    let counted = world.counted();
+    let counted = container.counted();
     assert!(counted[&Kind::Query] > 25, "{counted:?}");
 }

@@ -19,15 +19,15 @@ use tokio::time::Instant;
 const HOUR: Duration = Duration::from_secs(3_600);
 const LEASE_MS: u64 = 15_500;
 
-/// A container, and a clock for its stores.
-struct World {
+/// A container of several processes, and the clock of their stores.
+struct SharedContainer {
     _target: Target,
     config: CosmosDBProviderConfig,
     clock: Arc<Hand>,
     now: u64,
 }
 
-impl World {
+impl SharedContainer {
     async fn new() -> Self {
         let target = quiet_target().await;
         let config = fresh_config(&target);
@@ -92,20 +92,20 @@ fn named() -> ExecutionMetadata {
 
 #[tokio::test]
 async fn a_runtime_that_joins_gets_its_share_and_gives_it_back_when_it_leaves() {
-    let mut world = World::new().await;
+    let mut container = SharedContainer::new().await;
     let mut ran = BTreeMap::new();
-    let (one, two, three) = (world.open().await, world.open().await, world.open().await);
-    world.run(1, &[&one], &mut ran).await;
+    let (one, two, three) = (container.open().await, container.open().await, container.open().await);
+    container.run(1, &[&one], &mut ran).await;
     assert_eq!(one.owned_slots(), 256);
-    world.run(11, &[&one, &two], &mut ran).await;
+    container.run(11, &[&one, &two], &mut ran).await;
     assert_eq!((one.owned_slots(), two.owned_slots()), (128, 128));
-    world.run(11, &[&one, &two, &three], &mut ran).await;
+    container.run(11, &[&one, &two, &three], &mut ran).await;
     let mut shares = [one.owned_slots(), two.owned_slots(), three.owned_slots()];
     shares.sort_unstable();
     assert_eq!(shares, [85, 85, 86]);
     // The third one fetches no more: it gives its slots up before its lease ends.
     for _ in 0..12 {
-        world.run(1, &[&one, &two], &mut ran).await;
+        container.run(1, &[&one, &two], &mut ran).await;
         three.seek().await;
     }
     assert_eq!((one.owned_slots(), two.owned_slots(), three.owned_slots()), (128, 128, 0));
@@ -113,35 +113,35 @@ async fn a_runtime_that_joins_gets_its_share_and_gives_it_back_when_it_leaves() 
 
 #[tokio::test]
 async fn the_slots_of_a_dead_runtime_are_served_within_a_lease() {
-    let mut world = World::new().await;
+    let mut container = SharedContainer::new().await;
     let mut ran = BTreeMap::new();
-    let (one, two, client) = (world.open().await, world.open().await, world.open().await);
-    world.run(12, &[&one, &two], &mut ran).await;
+    let (one, two, client) = (container.open().await, container.open().await, container.open().await);
+    container.run(12, &[&one, &two], &mut ran).await;
     assert_eq!((one.owned_slots(), two.owned_slots()), (128, 128));
     drop(one);
     for nth in 0..16 {
         client.enqueue_for_orchestrator(start(&format!("i{nth}")), None).await.unwrap();
     }
-    world.run(2, &[&two], &mut ran).await;
+    container.run(2, &[&two], &mut ran).await;
     assert!(!ran.is_empty() && ran.len() < 16, "each runtime serves its slots: {ran:?}");
-    world.run(LEASE_MS.div_ceil(1_000), &[&two], &mut ran).await;
+    container.run(LEASE_MS.div_ceil(1_000), &[&two], &mut ran).await;
     assert_eq!(ran.len(), 16, "{ran:?}");
-    world.run(5, &[&two], &mut ran).await;
+    container.run(5, &[&two], &mut ran).await;
     assert_eq!(two.owned_slots(), 256);
     assert!(ran.values().all(|count| *count == 1), "{ran:?}");
 }
 
 #[tokio::test]
 async fn slots_move_under_load_and_every_instance_runs_once() {
-    let mut world = World::new().await;
+    let mut container = SharedContainer::new().await;
     let mut ran = BTreeMap::new();
-    let client = world.open().await;
-    let mut runtimes = vec![world.open().await];
+    let client = container.open().await;
+    let mut runtimes = vec![container.open().await];
     let mut started = 0;
     // Joins, then deaths.
     for phase in 0..6 {
         match phase {
-            1..=3 => runtimes.push(world.open().await),
+            1..=3 => runtimes.push(container.open().await),
             _ => drop((phase > 3).then(|| runtimes.remove(0))),
         }
         for _ in 0..4 {
@@ -150,11 +150,11 @@ async fn slots_move_under_load_and_every_instance_runs_once() {
                 started += 1;
             }
             let live: Vec<&CosmosDBProvider> = runtimes.iter().collect();
-            world.run(2, &live, &mut ran).await;
+            container.run(2, &live, &mut ran).await;
         }
     }
     let live: Vec<&CosmosDBProvider> = runtimes.iter().collect();
-    world.run(LEASE_MS.div_ceil(1_000) + 6, &live, &mut ran).await;
+    container.run(LEASE_MS.div_ceil(1_000) + 6, &live, &mut ran).await;
     assert_eq!(ran.len(), started, "{ran:?}");
     assert!(ran.values().all(|count| *count == 1), "{ran:?}");
     assert_eq!(runtimes.iter().map(CosmosDBProvider::owned_slots).sum::<usize>(), 256);
@@ -162,57 +162,58 @@ async fn slots_move_under_load_and_every_instance_runs_once() {
 
 #[tokio::test]
 async fn runtimes_serve_the_slots_that_their_program_hands_out() {
-    let mut world = World::new().await;
+    let mut container = SharedContainer::new().await;
     let mut ran = BTreeMap::new();
     let leases: Arc<dyn LeaseProvider> = Arc::new(InMemoryLeaseProvider::new(2));
-    let one = world.open_with(Some(Arc::clone(&leases))).await;
-    let two = world.open_with(Some(Arc::clone(&leases))).await;
-    let client = world.open().await;
+    let one = container.open_with(Some(Arc::clone(&leases))).await;
+    let two = container.open_with(Some(Arc::clone(&leases))).await;
+    let client = container.open().await;
     // The first one waits for no heartbeat of the second: the shares do not depend on each other.
-    world.run(1, &[&one], &mut ran).await;
-    world.run(1, &[&two], &mut ran).await;
+    container.run(1, &[&one], &mut ran).await;
+    container.run(1, &[&two], &mut ran).await;
     assert_eq!((one.owned_slots(), two.owned_slots()), (128, 128));
     for nth in 0..8 {
         client.enqueue_for_orchestrator(start(&format!("i{nth}")), None).await.unwrap();
     }
-    world.run(2, &[&one], &mut ran).await;
+    container.run(2, &[&one], &mut ran).await;
     assert!(!ran.is_empty() && ran.keys().all(|instance| one.owns_slot_of(instance)), "{ran:?}");
-    world.run(2, &[&two], &mut ran).await;
+    container.run(2, &[&two], &mut ran).await;
     assert_eq!(ran.len(), 8, "{ran:?}");
     assert!(ran.values().all(|count| *count == 1), "{ran:?}");
 }
 
 #[tokio::test]
 async fn work_of_a_slot_that_the_program_hands_to_no_runtime_is_found_when_it_is_overdue() {
-    let mut world = World::new().await;
+    let mut container = SharedContainer::new().await;
     let mut ran = BTreeMap::new();
     let leases: Arc<dyn LeaseProvider> = Arc::new(InMemoryLeaseProvider::new(2));
-    let (one, two) = (world.open_with(Some(Arc::clone(&leases))).await, world.open_with(Some(leases)).await);
-    world.run(1, &[&one, &two], &mut ran).await;
+    let (one, two) =
+        (container.open_with(Some(Arc::clone(&leases))).await, container.open_with(Some(leases)).await);
+    container.run(1, &[&one, &two], &mut ran).await;
     let lost = (0..).map(|nth| format!("i{nth}")).find(|id| two.owns_slot_of(id)).unwrap();
     drop(two);
     // The first one keeps its share, as it was planned.
-    let client = world.open().await;
+    let client = container.open().await;
     client.enqueue_for_orchestrator(start(&lost), None).await.unwrap();
-    world.run(10, &[&one], &mut ran).await;
+    container.run(10, &[&one], &mut ran).await;
     assert_eq!((one.owned_slots(), ran.len()), (128, 0));
-    world.run(90, &[&one], &mut ran).await;
+    container.run(90, &[&one], &mut ran).await;
     assert_eq!(ran, BTreeMap::from([(lost, 1)]));
 }
 
 #[tokio::test]
 async fn the_slot_table_passes_over_runtimes_with_slots_of_their_program() {
-    let mut world = World::new().await;
+    let mut container = SharedContainer::new().await;
     let mut ran = BTreeMap::new();
-    let fixed = world.open_with(Some(Arc::new(InMemoryLeaseProvider::new(4)))).await;
-    let (one, two) = (world.open().await, world.open().await);
-    world.run(12, &[&fixed, &one, &two], &mut ran).await;
+    let fixed = container.open_with(Some(Arc::new(InMemoryLeaseProvider::new(4)))).await;
+    let (one, two) = (container.open().await, container.open().await);
+    container.run(12, &[&fixed, &one, &two], &mut ran).await;
     assert_eq!((fixed.owned_slots(), one.owned_slots(), two.owned_slots()), (64, 128, 128));
-    let client = world.open().await;
+    let client = container.open().await;
     for nth in 0..8 {
         client.enqueue_for_orchestrator(start(&format!("i{nth}")), None).await.unwrap();
     }
-    world.run(2, &[&fixed, &one, &two], &mut ran).await;
+    container.run(2, &[&fixed, &one, &two], &mut ran).await;
     assert_eq!((ran.len(), ran.values().sum::<u32>()), (8, 8), "{ran:?}");
 }
 
@@ -223,10 +224,10 @@ fn versions(most: u64) -> DispatcherCapabilityFilter {
 
 #[tokio::test]
 async fn an_instance_that_the_owner_of_its_slot_refuses_runs_elsewhere() {
-    let mut world = World::new().await;
+    let mut container = SharedContainer::new().await;
     let mut ran = BTreeMap::new();
-    let (old, new) = (world.open().await, world.open().await);
-    world.run(12, &[&old, &new], &mut ran).await;
+    let (old, new) = (container.open().await, container.open().await);
+    container.run(12, &[&old, &new], &mut ran).await;
     let instance = (0..).map(|nth| format!("i{nth}")).find(|id| old.owns_slot_of(id)).unwrap();
     // The first turn pins the instance to a version that the owner of its slot does not have.
     new.enqueue_for_orchestrator(start(&instance), None).await.unwrap();
@@ -236,30 +237,30 @@ async fn an_instance_that_the_owner_of_its_slot_refuses_runs_elsewhere() {
     new.commit_turn(&token, commit).await.unwrap();
     let event =
         WorkItem::ExternalRaised { instance: instance.clone(), name: "go".into(), data: String::new() };
-    let client = world.open().await;
+    let client = container.open().await;
     client.enqueue_for_orchestrator(event, None).await.unwrap();
     old.seek().await;
     new.seek().await;
     assert_eq!(run_turn(&new, Some(&versions(2))).await, None, "the hint is for the owner");
-    world.pass(1_000);
+    container.pass(1_000);
     old.seek().await;
     assert_eq!(run_turn(&old, Some(&versions(1))).await, None, "the owner cannot run the instance");
-    world.pass(1_000);
+    container.pass(1_000);
     new.seek().await;
     assert_eq!(run_turn(&new, Some(&versions(2))).await, Some(instance), "the owner offered it");
 }
 
 #[tokio::test]
 async fn an_instance_that_its_owner_gave_back_with_a_delay_is_tried_elsewhere_first() {
-    let mut world = World::new().await;
+    let mut container = SharedContainer::new().await;
     let mut ran = BTreeMap::new();
-    let (old, new) = (world.open().await, world.open().await);
-    world.run(12, &[&old, &new], &mut ran).await;
+    let (old, new) = (container.open().await, container.open().await);
+    container.run(12, &[&old, &new], &mut ran).await;
     let instance = (0..).map(|nth| format!("i{nth}")).find(|id| old.owns_slot_of(id)).unwrap();
     old.enqueue_for_orchestrator(start(&instance), None).await.unwrap();
     let (_, token, _) = old.fetch_orchestration_item(HOUR, Duration::ZERO, None).await.unwrap().unwrap();
     old.abandon_orchestration_item(&token, Some(Duration::from_secs(1)), true).await.unwrap();
-    world.pass(1_000);
+    container.pass(1_000);
     new.seek().await;
     assert_eq!(run_turn(&old, None).await, None, "the owner leaves it to others");
     assert_eq!(run_turn(&new, None).await, Some(instance));
@@ -267,13 +268,13 @@ async fn an_instance_that_its_owner_gave_back_with_a_delay_is_tried_elsewhere_fi
 
 #[tokio::test]
 async fn an_activity_that_a_worker_gave_back_with_a_delay_is_tried_elsewhere_first() {
-    let mut world = World::new().await;
-    let (old, new, untagged) = (world.open().await, world.open().await, TagFilter::default());
+    let mut container = SharedContainer::new().await;
+    let (old, new, untagged) = (container.open().await, container.open().await, TagFilter::default());
     let fetch = async |store: &CosmosDBProvider| {
         store.fetch_work_item(HOUR, Duration::ZERO, None, &untagged).await.unwrap()
     };
     for _ in 0..12 {
-        world.pass(1_000);
+        container.pass(1_000);
         for worker in [&old, &new] {
             worker.seek().await;
             assert_eq!(fetch(worker).await, None);
@@ -291,7 +292,7 @@ async fn an_activity_that_a_worker_gave_back_with_a_delay_is_tried_elsewhere_fir
     old.enqueue_for_worker(activity.clone()).await.unwrap();
     let (_, token, _) = fetch(&old).await.expect("the worker knows what it stored");
     old.abandon_work_item(&token, Some(Duration::from_secs(1)), true).await.unwrap();
-    world.pass(1_000);
+    container.pass(1_000);
     new.seek().await;
     assert_eq!(fetch(&old).await, None, "the worker leaves it to others");
     assert_eq!(fetch(&new).await.map(|(item, ..)| item), Some(activity));

@@ -14,15 +14,15 @@ use std::time::Duration;
 const LEASE: Duration = Duration::from_secs(10);
 const MINUTE: u64 = 60_000;
 
-/// Processes with one clock on one container, with batches of four operations.
-struct World {
+/// A container whose processes have one clock and send batches of four operations.
+struct SmallBatchContainer {
     target: Target,
     clock: Arc<Hand>,
     config: CosmosDBProviderConfig,
     options: CosmosDBOptions,
 }
 
-impl World {
+impl SmallBatchContainer {
     async fn new() -> Self {
         let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
         let clock = Arc::new(Hand::default());
@@ -122,24 +122,24 @@ fn before() -> (usize, [Option<String>; 2], u64, u64) {
 async fn a_process_that_dies_at_any_batch_of_a_turn_leaves_nothing_visible() {
     let mut nth = 1;
     loop {
-        let world = World::new().await;
-        let dying = world.process().await;
+        let container = SmallBatchContainer::new().await;
+        let dying = container.process().await;
         begin(&dying).await;
         send(&dying, 6).await;
         let (token, _) = lease(&dying).await;
-        let death = world.dies_at(nth);
+        let death = container.dies_at(nth);
         let is_committed = dying.commit_turn(&token, large_turn()).await.is_ok();
         drop(dying);
         let is_over = death.struck() == 0;
-        world.rig().clear_faults();
-        let other = world.process().await;
+        container.rig().clear_faults();
+        let other = container.process().await;
         if !is_committed {
             assert_eq!(seen(&other).await, before(), "batch {nth}: a reader sees the turn before its commit");
             assert_eq!(other.get_queue_depths().await.unwrap().worker_queue, 0, "batch {nth}");
             let work =
                 other.fetch_work_item(LEASE, Duration::ZERO, None, &TagFilter::default()).await.unwrap();
             assert_eq!(work, None, "batch {nth}: an activity of a turn that is not committed is fetched");
-            world.pass_a_minute();
+            container.pass_a_minute();
             let (token, attempt) = lease(&other).await;
             assert_eq!(attempt, 2);
             assert_eq!(
@@ -162,16 +162,16 @@ async fn a_process_that_dies_at_any_batch_of_a_turn_leaves_nothing_visible() {
 
 #[tokio::test]
 async fn a_batch_that_arrives_after_a_takeover_is_refused() {
-    let world = World::new().await;
-    let stalled = world.process().await;
+    let container = SmallBatchContainer::new().await;
+    let stalled = container.process().await;
     begin(&stalled).await;
     send(&stalled, 1).await;
     let (token, _) = lease(&stalled).await;
-    let held = world.rig().fault(Fault::on(Kind::Batch).partition("a").nth(2).before().hold());
+    let held = container.rig().fault(Fault::on(Kind::Batch).partition("a").nth(2).before().hold());
     let commit = tokio::spawn(async move { stalled.commit_turn(&token, large_turn()).await });
     held.wait_struck(1).await;
-    world.pass_a_minute();
-    let other = world.process().await;
+    container.pass_a_minute();
+    let other = container.process().await;
     let (token, _) = lease(&other).await;
     other.commit_turn(&token, turn("a", 1, 2, None)).await.unwrap();
     held.release();
@@ -186,17 +186,17 @@ async fn a_batch_that_arrives_after_a_takeover_is_refused() {
 
 #[tokio::test]
 async fn a_staged_turn_lengthens_its_lease() {
-    let world = World::new().await;
-    let slow = world.process().await;
+    let container = SmallBatchContainer::new().await;
+    let slow = container.process().await;
     begin(&slow).await;
     send(&slow, 1).await;
     let (token, _) = lease(&slow).await;
-    let held = world.rig().fault(Fault::on(Kind::Batch).partition("a").nth(2).before().hold());
+    let held = container.rig().fault(Fault::on(Kind::Batch).partition("a").nth(2).before().hold());
     let commit = tokio::spawn(async move { slow.commit_turn(&token, large_turn()).await });
     held.wait_struck(1).await;
     // The lease of the fetch is over.
-    world.clock.set(world.clock.now_ms() + 15_000);
-    let other = world.process().await;
+    container.clock.set(container.clock.now_ms() + 15_000);
+    let other = container.process().await;
     let stolen = other.fetch_orchestration_item(LEASE, Duration::ZERO, None).await.unwrap();
     assert!(stolen.is_none(), "the turn is being committed");
     held.release();
@@ -205,19 +205,19 @@ async fn a_staged_turn_lengthens_its_lease() {
 
 #[tokio::test]
 async fn consumed_messages_that_do_not_fit_into_the_flip_are_removed() {
-    let world = World::new().await;
-    let store = world.process().await;
+    let container = SmallBatchContainer::new().await;
+    let store = container.process().await;
     begin(&store).await;
     send(&store, 12).await;
     let (token, _) = lease(&store).await;
     // The removal after the flip fails: the messages are hidden.
     let commit = TurnCommit { worker_items: vec![activity(10)], ..turn("a", 1, 2, None) };
-    let batches = world.rig().fault(Fault::on(Kind::Batch).partition("a").nth(3).always().status(400));
+    let batches = container.rig().fault(Fault::on(Kind::Batch).partition("a").nth(3).always().status(400));
     store.commit_turn(&token, commit).await.unwrap();
     assert!(batches.struck() > 0);
     assert_eq!(store.pending("a", 20).await.unwrap().unwrap().message_count, 0);
-    world.rig().clear_faults();
-    world.pass_a_minute();
+    container.rig().clear_faults();
+    container.pass_a_minute();
     assert!(store.fetch_orchestration_item(LEASE, Duration::ZERO, None).await.unwrap().is_none());
     // The next turn removes them.
     send(&store, 1).await;

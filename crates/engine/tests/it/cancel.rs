@@ -11,8 +11,8 @@ async fn waits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
 #[test]
 fn cancel_in_the_batch_of_the_start_fails_the_instance_and_sends_no_activity() {
     // The first segment runs, and nothing that it asks for is sent.
-    let mut world = World::new(waits).with_parent();
-    world.turn(
+    let mut driver = InstanceDriver::new(waits).with_parent();
+    driver.turn(
         [cancel("no"), cancel("never mind")],
         r#"
         1 OrchestrationStarted Main "in" parent=boss#7
@@ -29,21 +29,21 @@ fn cancel_in_the_batch_of_the_start_fails_the_instance_and_sends_no_activity() {
 #[test]
 fn cancel_counts_over_the_outcome_that_would_finish_the_instance() {
     for batch in [[cancel("no"), done(2, "a")], [done(2, "a"), cancel("no")]] {
-        let mut world = World::new(waits);
-        world.give([]);
-        world.give(batch);
-        assert_eq!(world.error(), "canceled: no");
+        let mut driver = InstanceDriver::new(waits);
+        driver.give([]);
+        driver.give(batch);
+        assert_eq!(driver.error(), "canceled: no");
     }
 }
 
 #[test]
 fn cancel_counts_over_continue_as_new() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         ctx.continue_as_new("next").await
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [done(2, "a"), cancel("no")],
         r#"
         3 ActivityCompleted <-2 "a"
@@ -56,9 +56,9 @@ fn cancel_counts_over_continue_as_new() {
 
 #[test]
 fn first_cancellation_reason_counts() {
-    let mut world = World::new(waits);
-    world.give([]);
-    world.turn(
+    let mut driver = InstanceDriver::new(waits);
+    driver.give([]);
+    driver.turn(
         [cancel("first"), cancel("second")],
         r#"
         3 OrchestrationCancelRequested "first"
@@ -72,23 +72,23 @@ fn first_cancellation_reason_counts() {
 
 #[test]
 fn failure_in_the_turn_of_a_cancellation_counts() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         panic!("ouch")
     });
-    world.give([]);
-    world.give([cancel("no"), done(2, "a")]);
-    assert_eq!(world.error(), "orchestration panicked: ouch");
+    driver.give([]);
+    driver.give([cancel("no"), done(2, "a")]);
+    assert_eq!(driver.error(), "orchestration panicked: ouch");
 
     let stored = history("0.1.32", vec![started("in"), activity("Z", "")]);
-    let mut world = World::new(waits).stored(stored);
-    world.give([cancel("no")]);
-    assert!(world.error().contains("schedule mismatch"), "{}", world.error());
+    let mut driver = InstanceDriver::new(waits).stored(stored);
+    driver.give([cancel("no")]);
+    assert!(driver.error().contains("schedule mismatch"), "{}", driver.error());
 }
 
 #[test]
 fn cancel_closes_all_open_decisions() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let _held = (
             ctx.schedule_activity("A", ""),
             ctx.schedule_sub_orchestration("C", ""),
@@ -101,8 +101,8 @@ fn cancel_closes_all_open_decisions() {
         ctx.schedule_activity("never sent", "").await
     })
     .with_parent();
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [child_done(4, "c"), fired(7), cancel("no")],
         r#"
         8 SubOrchestrationCompleted <-4 "c"
@@ -128,13 +128,13 @@ fn cancel_closes_all_open_decisions() {
 #[test]
 fn c2_children_of_this_turn_are_started_before_they_are_cancelled() {
     // The code returns: with a generated id and with an explicit one.
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         drop(ctx.schedule_sub_orchestration("C", ""));
         let _held =
             ctx.schedule_sub_orchestration_versioned_with_id("C", Some("2.0.0".to_string()), "mine", "x");
         Ok("done".to_string())
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -151,8 +151,9 @@ fn c2_children_of_this_turn_are_started_before_they_are_cancelled() {
     "#,
     );
     // The parent is cancelled in the turn that schedules the child.
-    let mut world = World::new(|ctx, _| async move { ctx.schedule_sub_orchestration("C", "").await });
-    world.turn(
+    let mut driver =
+        InstanceDriver::new(|ctx, _| async move { ctx.schedule_sub_orchestration("C", "").await });
+    driver.turn(
         [cancel("no")],
         r#"
         1 OrchestrationStarted Main "in"
@@ -165,13 +166,13 @@ fn c2_children_of_this_turn_are_started_before_they_are_cancelled() {
     "#,
     );
     // The parent continues.
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let child = ctx.schedule_sub_orchestration("C", "");
         drop(child);
         ctx.schedule_wait("s").await;
         Ok(String::new())
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -183,7 +184,7 @@ fn c2_children_of_this_turn_are_started_before_they_are_cancelled() {
     "#,
     );
     // The child reports its end, and is not cancelled again.
-    world.turn(
+    driver.turn(
         [child_fails(2, "canceled: parent dropped sub-orchestration future"), cancel("no")],
         r#"
         5 SubOrchestrationFailed <-2 application: canceled: parent dropped sub-orchestration future
@@ -205,9 +206,9 @@ fn child_dropped_in_the_turn_that_cancels_its_parent_is_cancelled_with_both_reas
         ctx.schedule_wait("t").await;
         Ok(String::new())
     };
-    let mut world = World::new(code);
-    world.give([]);
-    world.turn(
+    let mut driver = InstanceDriver::new(code);
+    driver.give([]);
+    driver.turn(
         [raise("s", ""), cancel("no")],
         r#"
         5 ExternalEvent s ""
@@ -244,9 +245,9 @@ fn children_of_a_turn_that_continues_as_new_panics_or_abandons_are_not_started()
         ("panic", ParentClosePolicy::Cancel),
         ("return", ParentClosePolicy::Abandon),
     ] {
-        let mut world = World::new(code).closing(policy);
-        world.opening.input = input.to_string();
-        let text = output_text(&world.give([]));
+        let mut driver = InstanceDriver::new(code).closing(policy);
+        driver.opening.input = input.to_string();
+        let text = output_text(&driver.give([]));
         assert!(!text.contains("> child") && !text.contains("> cancel"), "{input} {policy:?}: {text}");
     }
 }
@@ -266,13 +267,13 @@ fn c3_detached_starts_survive_every_ending() {
         ("return", vec![]),
         ("fail", vec![]),
         ("next", vec![]),
-        ("park", vec![]),
-        ("park", vec![cancel("no")]),
+        ("wait", vec![]),
+        ("wait", vec![cancel("no")]),
         ("next", vec![cancel("no")]),
     ] {
-        let mut world = World::new(ending);
-        world.opening.input = input.to_string();
-        let output = world.give(batch);
+        let mut driver = InstanceDriver::new(ending);
+        driver.opening.input = input.to_string();
+        let output = driver.give(batch);
         let text = output_text(&output);
         assert!(text.contains("\n> detached D v1.2.3 d \"x\""), "{text}");
     }
@@ -280,13 +281,13 @@ fn c3_detached_starts_survive_every_ending() {
 
 #[test]
 fn c3_detached_start_survives_continue_as_new() {
-    let mut world = World::new(|ctx, input| async move {
+    let mut driver = InstanceDriver::new(|ctx, input| async move {
         ctx.schedule_timer(Duration::from_secs(60)).await;
         ctx.schedule_orchestration("Job", format!("job-{input}"), "");
         ctx.continue_as_new("2").await
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [fired(2)],
         r#"
         3 TimerFired <-2
@@ -301,7 +302,7 @@ fn c3_detached_start_survives_continue_as_new() {
 
 #[test]
 fn dropped_futures_are_noted_and_cancelled() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let held = (
             ctx.dequeue_event("q"),
             ctx.schedule_wait("s"),
@@ -314,8 +315,8 @@ fn dropped_futures_are_noted_and_cancelled() {
         drop((more, held));
         ctx.schedule_activity("C", "").await
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [done(8, "b")],
         r#"
         9 ActivityCompleted <-8 "b"
@@ -332,14 +333,14 @@ fn dropped_futures_are_noted_and_cancelled() {
     "#,
     );
     // An outcome after that is legal and goes nowhere.
-    world.turn(
+    driver.turn(
         [done(5, "a"), child_done(4, "c"), fired(6)],
         r#"
         16 ActivityCompleted <-5 "a"
         17 SubOrchestrationCompleted <-4 "c"
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(10, "c")],
         r#"
         18 ActivityCompleted <-10 "c"
@@ -351,7 +352,7 @@ fn dropped_futures_are_noted_and_cancelled() {
 
 #[test]
 fn futures_that_have_their_outcome_are_noted_without_effect() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let held =
             (ctx.schedule_activity("A", ""), ctx.schedule_sub_orchestration("C", ""), ctx.schedule_wait("s"));
         ctx.schedule_activity("B", "").await?;
@@ -359,8 +360,8 @@ fn futures_that_have_their_outcome_are_noted_without_effect() {
         ctx.schedule_wait("s").await;
         Ok(String::new())
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [done(2, "a"), child_done(3, "c"), raise("s", "gone with its wait")],
         r#"
         6 ActivityCompleted <-2 "a"
@@ -368,7 +369,7 @@ fn futures_that_have_their_outcome_are_noted_without_effect() {
         8 ExternalEvent s "gone with its wait"
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(5, "b")],
         r#"
         9 ActivityCompleted <-5 "b"
@@ -378,7 +379,7 @@ fn futures_that_have_their_outcome_are_noted_without_effect() {
         13 ExternalSubscribedCancelled <-4 "dropped_future"
     "#,
     );
-    world.turn(
+    driver.turn(
         [raise("s", "x")],
         r#"
         14 ExternalEvent s "x"
@@ -390,7 +391,7 @@ fn futures_that_have_their_outcome_are_noted_without_effect() {
 
 #[test]
 fn select_cancels_the_operations_of_dropped_blocks() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let slow = async {
             ctx.schedule_activity("A", "").await?;
             ctx.schedule_activity("never", "").await
@@ -402,8 +403,8 @@ fn select_cancels_the_operations_of_dropped_blocks() {
             _ => Ok("in time".to_string()),
         }
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [fired(2)],
         r#"
         6 TimerFired <-2
@@ -416,7 +417,7 @@ fn select_cancels_the_operations_of_dropped_blocks() {
         = Completed
     "#,
     );
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let mut kept = ctx.schedule_activity("A", "");
         let timer = ctx.schedule_timer(Duration::from_secs(1));
         match ctx.select2(&mut kept, timer).await {
@@ -424,14 +425,14 @@ fn select_cancels_the_operations_of_dropped_blocks() {
             Either2::Second(()) => kept.await,
         }
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [fired(3)],
         r#"
         4 TimerFired <-3
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(2, "kept")],
         r#"
         5 ActivityCompleted <-2 "kept"
@@ -443,10 +444,11 @@ fn select_cancels_the_operations_of_dropped_blocks() {
 
 #[test]
 fn cancelled_child_returns_an_error_to_its_parent() {
-    let mut world = World::new(|ctx, _| async move { ctx.schedule_sub_orchestration("C", "").await });
-    world.give([]);
+    let mut driver =
+        InstanceDriver::new(|ctx, _| async move { ctx.schedule_sub_orchestration("C", "").await });
+    driver.give([]);
     let kind = outlast_model::AppErrorKind::Cancelled { reason: "why".to_string() };
-    world.turn(
+    driver.turn(
         [Message::ChildFailed(2, application(kind, ""))],
         r#"
         3 SubOrchestrationFailed <-2 cancelled: canceled: why
@@ -479,16 +481,16 @@ async fn leaves_children(ctx: OrchestrationContext, input: String) -> Result<Str
 
 /// The cancelled instances, and the reasons.
 fn cancelled(policy: ParentClosePolicy, input: &str) -> Vec<(String, String)> {
-    let mut world = World::new(leaves_children).closing(policy);
-    world.opening.input = input.to_string();
-    world.give([]);
+    let mut driver = InstanceDriver::new(leaves_children).closing(policy);
+    driver.opening.input = input.to_string();
+    driver.give([]);
     let batch = match input {
         "cancel" => vec![done(5, ""), cancel("no")],
         "break" => vec![breaks(5)],
         _ => vec![done(5, "")],
     };
-    let output = world.give(batch);
-    assert_eq!(output.commit.metadata.status.is_some(), input != "park");
+    let output = driver.give(batch);
+    assert_eq!(output.commit.metadata.status.is_some(), input != "wait");
     let cancels = output.commit.orchestrator_items.into_iter().filter_map(|item| match item {
         outlast_model::WorkItem::CancelInstance { instance, reason } => Some((instance, reason)),
         _ => None,
@@ -507,7 +509,7 @@ fn c20_parent_close_policy_decides_which_children_are_cancelled() {
         let expected = ["dropped", "held", "new"].map(dropped);
         assert_eq!(cancelled(Contract, input), expected, "{input}");
     }
-    assert_eq!(cancelled(Contract, "park"), [dropped("dropped")]);
+    assert_eq!(cancelled(Contract, "wait"), [dropped("dropped")]);
     let of_cancelled_parent =
         [["dropped", "held", "forgotten", "new"].map(of_cancelled).as_slice(), &[dropped("dropped")]]
             .concat();
@@ -530,5 +532,5 @@ fn c20_parent_close_policy_decides_which_children_are_cancelled() {
     for input in ["return", "fail", "cancel", "next", "panic", "limit", "break"] {
         assert_eq!(cancelled(Abandon, input), [], "{input}");
     }
-    assert_eq!(cancelled(Abandon, "park"), [dropped("dropped")]);
+    assert_eq!(cancelled(Abandon, "wait"), [dropped("dropped")]);
 }

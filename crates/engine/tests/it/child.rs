@@ -5,7 +5,7 @@ use outlast_engine::OrchestrationContext;
 
 #[test]
 fn child_ids_are_generated_or_taken_from_the_call() {
-    let mut world = World::new(|ctx, input| async move {
+    let mut driver = InstanceDriver::new(|ctx, input| async move {
         if input == "in" {
             return ctx.continue_as_new("two").await;
         }
@@ -18,9 +18,9 @@ fn child_ids_are_generated_or_taken_from_the_call() {
         ];
         Ok(format!("{:?}", ctx.join(children).await))
     });
-    world.give([]);
-    world.next_execution();
-    world.turn(
+    driver.give([]);
+    driver.next_execution();
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "two"
@@ -35,7 +35,7 @@ fn child_ids_are_generated_or_taken_from_the_call() {
     "#,
     );
     let outcomes = [child_done(2, "a"), child_done(3, "b"), child_fails(4, "c"), child_done(5, "d")];
-    world.turn(
+    driver.turn(
         outcomes,
         r#"
         6 SubOrchestrationCompleted <-2 "a"
@@ -50,7 +50,7 @@ fn child_ids_are_generated_or_taken_from_the_call() {
 
 #[test]
 fn reserved_and_invalid_child_ids_are_refused_without_an_event() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let mut refusals = Vec::new();
         for id in ["sub::mine", "", "a\nb", &"x".repeat(600)] {
             let refusal = ctx.schedule_sub_orchestration_with_id("C", id, "").await.unwrap_err();
@@ -60,7 +60,7 @@ fn reserved_and_invalid_child_ids_are_refused_without_an_event() {
         drop(ctx.schedule_sub_orchestration_with_id("C", "sub::mine", ""));
         ctx.schedule_activity("A", refusals.join("\n")).await
     });
-    world.turn([], r#"
+    driver.turn([], r#"
         1 OrchestrationStarted Main "in"
         2 ActivityScheduled A "sub-orchestration instance id 'sub::mine' starts with the reserved marker 'sub::', which the runtime uses to mark auto-generated child ids; use an id that does not begin with it\nsub-orchestration instance id is empty: give it at least one character\nsub-orchestration instance id 'a\\nb' has a control character at byte 1: remove it\nsub-orchestration instance id 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...' has 600 bytes, the limit is 512: use a shorter id"
         > activity 2 A "sub-orchestration instance id 'sub::mine' starts with the reserved marker 'sub::', which the runtime uses to mark auto-generated child ids; use an id that does not begin with it\nsub-orchestration instance id is empty: give it at least one character\nsub-orchestration instance id 'a\\nb' has a control character at byte 1: remove it\nsub-orchestration instance id 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...' has 600 bytes, the limit is 512: use a shorter id"
@@ -69,12 +69,12 @@ fn reserved_and_invalid_child_ids_are_refused_without_an_event() {
 
 #[test]
 fn endless_loop_over_a_refused_child_fails_the_instance() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         while ctx.schedule_sub_orchestration_with_id("C", "sub::mine", "").await.is_err() {}
         Ok(String::new())
     });
-    world.give([]);
-    assert!(world.error().contains("more than 10000 decisions"), "{}", world.error());
+    driver.give([]);
+    assert!(driver.error().contains("more than 10000 decisions"), "{}", driver.error());
 }
 
 #[test]
@@ -86,10 +86,10 @@ fn invalid_detached_ids_are_refused() {
             ctx.schedule_orchestration("D", id, "");
             Ok(String::new())
         };
-        let mut world = World::new(code);
-        let output = world.give([]);
+        let mut driver = InstanceDriver::new(code);
+        let output = driver.give([]);
         let refusal = &output.report.traces[0].message;
-        assert_eq!(world.error(), format!("orchestration panicked: {refusal}"));
+        assert_eq!(driver.error(), format!("orchestration panicked: {refusal}"));
         assert!(refusal.contains(if id.contains("sub::") {
             "reserved sub-orchestration marker"
         } else {
@@ -100,7 +100,7 @@ fn invalid_detached_ids_are_refused() {
 
 #[test]
 fn every_form_of_a_detached_start_sends_a_start() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.schedule_orchestration("D", "a", "x");
         ctx.schedule_orchestration_typed("D", "b", &[1, 2]);
         ctx.schedule_orchestration_versioned_typed("D", Some("3.0.0".to_string()), "c", &"text");
@@ -108,7 +108,7 @@ fn every_form_of_a_detached_start_sends_a_start() {
         ctx.schedule_wait("never").await;
         Ok(String::new())
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -128,13 +128,13 @@ fn every_form_of_a_detached_start_sends_a_start() {
 #[test]
 fn generated_child_id_over_the_limit_fails_the_instance() {
     let code = |ctx: OrchestrationContext, _| async move { ctx.schedule_sub_orchestration("C", "").await };
-    let mut world = World::new(code).with_parent();
-    world.instance = format!("{}::sub::2", "x".repeat(4_075));
-    world.give([]);
-    assert!(!world.has_ended(), "{}", world.error());
-    let mut world = World::new(code).with_parent();
-    world.instance = format!("{}::sub::2", "x".repeat(4_085));
-    let output = world.give([]);
-    assert!(world.error().contains("give it an id of its own"), "{}", world.error());
+    let mut driver = InstanceDriver::new(code).with_parent();
+    driver.instance = format!("{}::sub::2", "x".repeat(4_075));
+    driver.give([]);
+    assert!(!driver.has_ended(), "{}", driver.error());
+    let mut driver = InstanceDriver::new(code).with_parent();
+    driver.instance = format!("{}::sub::2", "x".repeat(4_085));
+    let output = driver.give([]);
+    assert!(driver.error().contains("give it an id of its own"), "{}", driver.error());
     assert!(output_text(&output).contains("> tell boss/2#7"));
 }

@@ -16,8 +16,8 @@ async fn typed(ctx: OrchestrationContext, _: String) -> Result<String, String> {
 fn strings_keep_their_quotes_under_json_only() {
     // The stored form of "1", and the value that the stored result `2` decodes to.
     for (codec, written) in [(Codec::Contract, r#""1""#), (Codec::Json, r#""\"1\"""#)] {
-        let mut world = World::new(typed).written_as(codec);
-        world.turn(
+        let mut driver = InstanceDriver::new(typed).written_as(codec);
+        driver.turn(
             [],
             &format!(
                 r#"
@@ -28,10 +28,10 @@ fn strings_keep_their_quotes_under_json_only() {
             ),
         );
         let text = |content: &str| codec.encode(content).unwrap();
-        world.give([done(2, &text("two"))]);
-        world.give([child_done(4, &text("four"))]);
-        world.give([raise("s", &text("six"))]);
-        let output = world.give([enqueue("q", &text("eight"))]);
+        driver.give([done(2, &text("two"))]);
+        driver.give([child_done(4, &text("four"))]);
+        driver.give([raise("s", &text("six"))]);
+        let output = driver.give([enqueue("q", &text("eight"))]);
         assert!(
             output_text(&output).contains(&format!("\"{codec:?} two four six eight\"")),
             "{}",

@@ -13,18 +13,18 @@ fn activities(ctx: &OrchestrationContext, count: usize) -> Vec<DurableFuture<Out
 
 #[test]
 fn joins_keep_the_order_of_arguments() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let many = ctx.join(activities(&ctx, 3)).await;
         let (a, b) = ctx.join2(ctx.schedule_activity("B", ""), async { 5 }).await;
         let (c, d, e) = ctx.join3(async { 1 }, ctx.schedule_activity("C", ""), async { 3 }).await;
         let none: Vec<u8> = ctx.join(Vec::<std::future::Ready<u8>>::new()).await;
         Ok(format!("{many:?} {a:?} {b} {c} {d:?} {e} {none:?}"))
     });
-    world.give([]);
-    world.give([done(4, "2"), done(2, "0")]);
-    world.give([done(3, "1")]);
-    world.give([done(8, "b")]);
-    world.turn(
+    driver.give([]);
+    driver.give([done(4, "2"), done(2, "0")]);
+    driver.give([done(3, "1")]);
+    driver.give([done(8, "b")]);
+    driver.turn(
         [done(10, "c")],
         r#"
         11 ActivityCompleted <-10 "c"
@@ -43,15 +43,15 @@ fn select_takes_the_first_outcome_and_in_a_tie_the_first_argument() {
         Ok(format!("{:?}", ctx.select3(c, b, a).await))
     };
     // All three are ready when the select begins.
-    let mut world = World::new(code);
-    world.give([]);
-    world.give([done(2, "a"), done(3, "b"), done(4, "c"), done(5, "")]);
-    assert!(format!("{:?}", world.history).contains("First(Ok(\\\"c\\\"))"));
+    let mut driver = InstanceDriver::new(code);
+    driver.give([]);
+    driver.give([done(2, "a"), done(3, "b"), done(4, "c"), done(5, "")]);
+    assert!(format!("{:?}", driver.history).contains("First(Ok(\\\"c\\\"))"));
     // One by one.
-    let mut world = World::new(code);
-    world.give([]);
-    world.give([done(5, ""), done(3, "b"), done(4, "c")]);
-    assert!(format!("{:?}", world.history).contains("Second(Ok(\\\"b\\\"))"));
+    let mut driver = InstanceDriver::new(code);
+    driver.give([]);
+    driver.give([done(5, ""), done(3, "b"), done(4, "c")]);
+    assert!(format!("{:?}", driver.history).contains("Second(Ok(\\\"b\\\"))"));
 }
 
 #[test]
@@ -70,13 +70,13 @@ fn either_index_and_tuple_name_the_ready_argument() {
 
 #[test]
 fn select_all_and_race_cancel_the_others() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let (index, output) = ctx.select_all(activities(&ctx, 3)).await;
         let raced = ctx.race(activities(&ctx, 2)).await;
         Ok(format!("{index} {output:?} {raced:?}"))
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [done(3, "1"), done(2, "0")],
         r#"
         5 ActivityCompleted <-3 "1"
@@ -90,7 +90,7 @@ fn select_all_and_race_cancel_the_others() {
         - activity 4
     "#,
     );
-    world.turn(
+    driver.turn(
         [fails(7, "no")],
         r#"
         11 ActivityFailed <-7 application: no
@@ -104,9 +104,11 @@ fn select_all_and_race_cancel_the_others() {
 
 #[test]
 fn select_all_over_an_empty_list_fails() {
-    let mut world =
-        World::new(|ctx, _| async move { ctx.select_all(Vec::<DurableFuture<Outcome>>::new()).await.1 });
-    world.turn([], r#"
+    let mut driver =
+        InstanceDriver::new(
+            |ctx, _| async move { ctx.select_all(Vec::<DurableFuture<Outcome>>::new()).await.1 },
+        );
+    driver.turn([], r#"
         1 OrchestrationStarted Main "in"
         2 OrchestrationFailed application: a select over no futures at combinator.rs would wait for ever: give it at least one (refused in instance 'i')
         = Failed
@@ -115,7 +117,7 @@ fn select_all_over_an_empty_list_fails() {
 
 #[test]
 fn nested_combinators_replay_in_the_order_of_history() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let group = |name: &'static str| {
             let ctx = ctx.clone();
             async move {
@@ -134,7 +136,7 @@ fn nested_combinators_replay_in_the_order_of_history() {
         let rest = ctx.join_all([group("z"), group("w")]).await;
         Ok(format!("{winner} {output} {rest:?}"))
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -152,7 +154,7 @@ fn nested_combinators_replay_in_the_order_of_history() {
         > timer 5 @2010
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(3, "1"), done(6, "2"), done(7, "3"), fired(2)],
         r#"
         8 ActivityCompleted <-3 "1"
@@ -175,7 +177,7 @@ fn nested_combinators_replay_in_the_order_of_history() {
         - activity 4
     "#,
     );
-    world.turn(
+    driver.turn(
         [fired(15), done(13, "z"), done(14, "z"), fired(12)],
         r#"
         19 TimerFired <-15
@@ -193,14 +195,14 @@ fn nested_combinators_replay_in_the_order_of_history() {
 }
 
 /// Runs a program that asks for `count` activities, answering one per turn in a scrambled order.
-fn answer_scrambled(mut world: World, count: u64) -> World {
-    world.give([]);
+fn answer_scrambled(mut driver: InstanceDriver, count: u64) -> InstanceDriver {
+    driver.give([]);
     for n in 0..count {
         // 7 and the counts used here have no common factor.
         let id = 2 + (n * 7) % count;
-        world.give([done(id, &id.to_string())]);
+        driver.give([done(id, &id.to_string())]);
     }
-    world
+    driver
 }
 
 #[test]
@@ -213,23 +215,23 @@ fn join_all_of_the_futures_crate_replays() {
     };
     // Below and above its threshold for waking by name.
     for count in [3, 100] {
-        let mut world = World::new(code);
-        world.opening.input = count.to_string();
-        let world = answer_scrambled(world, count);
+        let mut driver = InstanceDriver::new(code);
+        driver.opening.input = count.to_string();
+        let driver = answer_scrambled(driver, count);
         let sum: u64 = (2..count + 2).sum();
-        assert!(format!("{:?}", world.history.last()).contains(&format!("\"{sum}\"")));
+        assert!(format!("{:?}", driver.history.last()).contains(&format!("\"{sum}\"")));
     }
     // A thousand in one batch.
-    let mut world = World::new(code);
-    world.opening.input = "1000".to_string();
-    world.give([]);
-    world.give((2..1_002).rev().map(|id| done(id, "1")));
-    assert!(format!("{:?}", world.history.last()).contains("output: \"1000\""));
+    let mut driver = InstanceDriver::new(code);
+    driver.opening.input = "1000".to_string();
+    driver.give([]);
+    driver.give((2..1_002).rev().map(|id| done(id, "1")));
+    assert!(format!("{:?}", driver.history.last()).contains("output: \"1000\""));
 }
 
 #[test]
 fn futures_unordered_yields_in_the_order_of_history() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let mut all: FuturesUnordered<_> = activities(&ctx, 4).into_iter().collect();
         let mut order = Vec::new();
         while let Some(outcome) = all.next().await {
@@ -240,11 +242,11 @@ fn futures_unordered_yields_in_the_order_of_history() {
         }
         Ok(order.join(" "))
     });
-    world.give([]);
-    world.give([done(4, "c"), done(2, "a")]);
-    world.give([done(5, "d")]);
-    world.give([done(8, "more")]);
-    world.turn(
+    driver.give([]);
+    driver.give([done(4, "c"), done(2, "a")]);
+    driver.give([done(5, "d")]);
+    driver.give([done(8, "more")]);
+    driver.turn(
         [done(3, "b")],
         r#"
         11 ActivityCompleted <-3 "b"
@@ -256,7 +258,7 @@ fn futures_unordered_yields_in_the_order_of_history() {
 
 #[test]
 fn select_of_the_futures_crate_replays() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         use futures::future::Either;
         let (a, b) = (ctx.schedule_activity("A", ""), ctx.schedule_activity("B", ""));
         match futures::future::select(a, b).await {
@@ -264,9 +266,9 @@ fn select_of_the_futures_crate_replays() {
             Either::Right((b, a)) => Ok(format!("{b:?} then {:?}", a.await)),
         }
     });
-    world.give([]);
-    world.give([done(3, "b")]);
-    world.turn(
+    driver.give([]);
+    driver.give([done(3, "b")]);
+    driver.turn(
         [done(2, "a")],
         r#"
         5 ActivityCompleted <-2 "a"
@@ -278,7 +280,7 @@ fn select_of_the_futures_crate_replays() {
 
 #[test]
 fn biased_select_of_tokio_replays() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let mut events = Vec::new();
         let mut ticks = 0;
         let mut wait = ctx.schedule_wait("s");
@@ -295,10 +297,10 @@ fn biased_select_of_tokio_replays() {
         }
         Ok(events.join(" "))
     });
-    world.give([]);
-    world.give([raise("s", "a")]);
-    world.give([fired(6)]);
-    world.turn(
+    driver.give([]);
+    driver.give([raise("s", "a")]);
+    driver.give([fired(6)]);
+    driver.turn(
         [raise("s", "b")],
         r#"
         9 ExternalEvent s "b"
@@ -307,7 +309,7 @@ fn biased_select_of_tokio_replays() {
         > timer 11 @2040
     "#,
     );
-    world.turn(
+    driver.turn(
         [fired(11)],
         r#"
         12 TimerFired <-11
@@ -321,16 +323,16 @@ fn biased_select_of_tokio_replays() {
 #[test]
 fn join_resolves_after_its_waker_changes() {
     // First polled by a select, then by a set that polls only woken futures.
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let mut join = Box::pin(ctx.join_all(activities(&ctx, 2)));
         assert!(ctx.select2(&mut join, ctx.schedule_timer(Duration::ZERO)).await.is_second());
         let joined = FuturesUnordered::from_iter([join]).next().await;
         Ok(format!("{joined:?}"))
     });
-    world.give([]);
-    world.give([fired(4)]);
-    world.give([done(2, "a")]);
-    world.turn(
+    driver.give([]);
+    driver.give([fired(4)]);
+    driver.give([done(2, "a")]);
+    driver.turn(
         [done(3, "b")],
         r#"
             7 ActivityCompleted <-3 "b"
@@ -354,7 +356,7 @@ impl Future for Holding {
 #[test]
 fn joined_future_is_dropped_when_it_is_ready() {
     for how in 0..2 {
-        let mut world = World::new(move |ctx, _| async move {
+        let mut driver = InstanceDriver::new(move |ctx, _| async move {
             let holding =
                 |name: &str| Holding(ctx.schedule_activity(name, ""), ctx.schedule_activity("held", ""));
             match how {
@@ -363,15 +365,15 @@ fn joined_future_is_dropped_when_it_is_ready() {
             }
             Ok(String::new())
         });
-        world.give([]);
-        let text = output_text(&world.give([done(2, "")]));
+        driver.give([]);
+        let text = output_text(&driver.give([done(2, "")]));
         assert!(text.contains("ActivityCancelRequested <-3 \"dropped_future\""), "{text}");
     }
 }
 
 #[test]
 fn dropping_a_mapped_future_cancels_its_operation_once() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let mapped =
             ctx.schedule_activity("A", "").map(|result| result.map(|text| text.len())).map(|length| length);
         let dropped = ctx.schedule_activity("B", "").map(|_| 1);
@@ -379,8 +381,8 @@ fn dropping_a_mapped_future_cancels_its_operation_once() {
         drop(dropped);
         ctx.schedule_activity("C", length.to_string()).await
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [done(2, "four")],
         r#"
         4 ActivityCompleted <-2 "four"
@@ -394,13 +396,13 @@ fn dropping_a_mapped_future_cancels_its_operation_once() {
 
 #[test]
 fn future_panics_when_it_is_awaited_after_its_outcome() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let mut once = ctx.schedule_activity("A", "");
         (&mut once).await?;
         (&mut once).await
     });
-    world.give([]);
-    world.turn([done(2, "a")], r#"
+    driver.give([]);
+    driver.turn([done(2, "a")], r#"
         3 ActivityCompleted <-2 "a"
         4 OrchestrationFailed panicked: orchestration panicked: a durable future was awaited again after its outcome was taken
         = Failed

@@ -27,7 +27,7 @@ fn counted<F: Future>(future: F, polls: &Arc<AtomicUsize>) -> Counted<F> {
 }
 
 /// Joins many of a kind, in one of three ways.
-fn joining(kind: &'static str, how: &'static str, count: usize, polls: &Arc<AtomicUsize>) -> World {
+fn joining(kind: &'static str, how: &'static str, count: usize, polls: &Arc<AtomicUsize>) -> InstanceDriver {
     let polls = Arc::clone(polls);
     let code = move |ctx: OrchestrationContext, _| {
         let polls = Arc::clone(&polls);
@@ -55,7 +55,7 @@ fn joining(kind: &'static str, how: &'static str, count: usize, polls: &Arc<Atom
         }
     };
     // Replaying each of ten thousand turns from the start would be the cost that is not there.
-    World::new(code).unchecked()
+    InstanceDriver::new(code).unchecked()
 }
 
 fn answer(kind: &str, id: u64) -> Message {
@@ -75,21 +75,21 @@ fn p5_a_join_of_ten_thousand_polls_each_child_twice() {
     {
         // One outcome per turn, last first where that is possible.
         let polls = Arc::new(AtomicUsize::new(0));
-        let mut world = joining(kind, how, COUNT, &polls);
-        world.give([]);
+        let mut driver = joining(kind, how, COUNT, &polls);
+        driver.give([]);
         for id in (2..COUNT as u64 + 2).rev() {
-            assert!(!world.has_ended_now());
-            world.give([answer(kind, id)]);
+            assert!(!driver.has_ended_now());
+            driver.give([answer(kind, id)]);
         }
-        assert!(world.has_ended(), "{kind} {how}");
+        assert!(driver.has_ended(), "{kind} {how}");
         assert_eq!(polls.load(Relaxed), 2 * COUNT, "{kind} {how}");
         // All in one batch, and again from the stored history.
         polls.store(0, Relaxed);
-        let mut world = joining(kind, how, COUNT, &polls);
-        world.give([]);
-        world.forget();
-        world.give((2..COUNT as u64 + 2).map(|id| answer(kind, id)));
-        assert!(world.has_ended());
+        let mut driver = joining(kind, how, COUNT, &polls);
+        driver.give([]);
+        driver.forget();
+        driver.give((2..COUNT as u64 + 2).map(|id| answer(kind, id)));
+        assert!(driver.has_ended());
         assert_eq!(polls.load(Relaxed), 3 * COUNT, "{kind} {how}");
     }
 }
@@ -109,35 +109,35 @@ fn p1_a_warm_turn_costs_the_same_at_any_length_of_history() {
         };
         counted(chain, &counter)
     };
-    let mut world = World::new(code).unchecked();
-    world.give([]);
+    let mut driver = InstanceDriver::new(code).unchecked();
+    driver.give([]);
     let mut costs = Vec::new();
     for _ in 0..1_000 {
         polls.store(0, Relaxed);
-        let asked = world.give([enqueue("q", "x")]);
+        let asked = driver.give([enqueue("q", "x")]);
         let id = match &asked.commit.worker_items[..] {
             [outlast_model::WorkItem::ActivityExecute { id, .. }] => *id,
             other => panic!("{other:?}"),
         };
-        let answered = world.give([done(id, "")]);
+        let answered = driver.give([done(id, "")]);
         let written = asked.commit.history_delta.len() + answered.commit.history_delta.len();
         costs.push((polls.load(Relaxed), written));
     }
     assert!(costs.iter().all(|cost| *cost == costs[0]), "{:?} .. {:?}", costs[0], costs.last());
     assert_eq!(costs[0], (2, 6));
-    assert_eq!(world.memory().unwrap().last_event_id(), world.history.len() as u64);
+    assert_eq!(driver.memory().unwrap().last_event_id(), driver.history.len() as u64);
 }
 
 #[test]
 fn memory_of_an_execution_grows_by_the_bytes_of_its_new_events() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         loop {
             ctx.schedule_activity("A", "x".repeat(1_000)).await?;
         }
     });
-    world.give([]);
-    let before = world.memory().unwrap().bytes();
-    world.give([done(2, &"y".repeat(5_000))]);
-    let grown = world.memory().unwrap().bytes() - before;
+    driver.give([]);
+    let before = driver.memory().unwrap().bytes();
+    driver.give([done(2, &"y".repeat(5_000))]);
+    let grown = driver.memory().unwrap().bytes() - before;
     assert!((6_000..8_000).contains(&grown), "{grown}");
 }

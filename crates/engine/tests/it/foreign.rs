@@ -23,22 +23,22 @@ async fn outside(desk: &Desk) {
 fn r9_a_timer_of_tokio_alone_fails_at_once_and_names_the_last_durable_call() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let _inside = runtime.enter();
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         let _ = tokio::time::timeout(Duration::from_secs(1), std::future::pending::<()>()).await;
         Ok(String::new())
     });
-    world.give([]);
-    world.turn([done(2, "")], r#"
+    driver.give([]);
+    driver.turn([done(2, "")], r#"
         3 ActivityCompleted <-2 ""
         4 OrchestrationFailed configuration: nondeterministic: waiting for something that is not durable: instance 'i' execution 1 awaits a future that only this process can complete (a sleep, a channel, a task, I/O), which would be lost with it; its last durable call was schedule_activity at foreign.rs; use schedule_timer for time, an activity for work, an event or queue for messages
         = Failed
     "#);
-    let mut world = World::new(|_, _| async move {
+    let mut driver = InstanceDriver::new(|_, _| async move {
         let _ = tokio::time::timeout(Duration::from_secs(1), std::future::pending::<()>()).await;
         Ok(String::new())
     });
-    world.turn([], r#"
+    driver.turn([], r#"
         1 OrchestrationStarted Main "in"
         2 OrchestrationFailed configuration: nondeterministic: waiting for something that is not durable: instance 'i' execution 1 awaits a future that only this process can complete (a sleep, a channel, a task, I/O), which would be lost with it; it made no durable call yet; use schedule_timer for time, an activity for work, an event or queue for messages
         = Failed
@@ -49,7 +49,7 @@ fn r9_a_timer_of_tokio_alone_fails_at_once_and_names_the_last_durable_call() {
 fn r9_a_foreign_wait_inside_a_combinator_fails_too() {
     for how in 0..5 {
         let desk = Desk::default();
-        let mut world = World::new(move |ctx, _| {
+        let mut driver = InstanceDriver::new(move |ctx, _| {
             let desk = Arc::clone(&desk);
             async move {
                 match how {
@@ -62,9 +62,9 @@ fn r9_a_foreign_wait_inside_a_combinator_fails_too() {
                 Ok(String::new())
             }
         });
-        world.give([]);
-        assert!(world.error().contains("waiting for something that is not durable"), "{how}");
-        assert!(world.error().contains("it made no durable call yet"), "{}", world.error());
+        driver.give([]);
+        assert!(driver.error().contains("waiting for something that is not durable"), "{how}");
+        assert!(driver.error().contains("it made no durable call yet"), "{}", driver.error());
     }
 }
 
@@ -72,7 +72,7 @@ fn r9_a_foreign_wait_inside_a_combinator_fails_too() {
 fn r9_a_wake_from_outside_fails_the_next_turn() {
     let desk = Desk::default();
     let left = Arc::clone(&desk);
-    let mut world = World::new(move |ctx, _| {
+    let mut driver = InstanceDriver::new(move |ctx, _| {
         let desk = Arc::clone(&left);
         async move {
             match ctx.select2(ctx.schedule_activity("A", ""), outside(&desk)).await {
@@ -82,14 +82,14 @@ fn r9_a_wake_from_outside_fails_the_next_turn() {
         }
     })
     .unchecked();
-    world.give([]);
-    world.give([raise("s", "")]);
-    assert!(!world.has_ended(), "a durable wait is open, and no waker was called");
+    driver.give([]);
+    driver.give([raise("s", "")]);
+    assert!(!driver.has_ended(), "a durable wait is open, and no waker was called");
     let wakers = std::mem::take(&mut *desk.lock().unwrap());
     std::thread::scope(|scope| {
         scope.spawn(move || wakers.into_iter().for_each(Waker::wake));
     });
-    world.turn([raise("s", "")], r#"
+    driver.turn([raise("s", "")], r#"
         4 ExternalEvent s ""
         5 OrchestrationFailed configuration: nondeterministic: waiting for something that is not durable: instance 'i' execution 1 awaits a future that only this process can complete (a sleep, a channel, a task, I/O), which would be lost with it; its last durable call was schedule_activity at foreign.rs; use schedule_timer for time, an activity for work, an event or queue for messages
         6 ActivityCancelRequested <-2 "orchestration_terminal_failed"
@@ -100,17 +100,17 @@ fn r9_a_wake_from_outside_fails_the_next_turn() {
 
 #[test]
 fn r9_pending_alone_is_legal_until_cancelled() {
-    let mut world = World::new(|_, _| async move { std::future::pending().await });
-    world.turn(
+    let mut driver = InstanceDriver::new(|_, _| async move { std::future::pending().await });
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
-        ! parked
+        ! awaits nothing
     "#,
     );
-    let parked_again = world.give([raise("s", "")]).report.is_parked;
-    assert!(!parked_again, "once is enough");
-    world.turn(
+    let warned_again = driver.give([raise("s", "")]).report.awaits_nothing;
+    assert!(!warned_again, "once is enough");
+    driver.turn(
         [cancel("enough")],
         r#"
         3 OrchestrationCancelRequested "enough"
@@ -118,39 +118,39 @@ fn r9_pending_alone_is_legal_until_cancelled() {
         = Failed
     "#,
     );
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let waits = (0..3).map(|_| std::future::pending::<()>());
         ctx.join_all(waits).await;
         Ok(String::new())
     });
-    assert!(world.give([]).report.is_parked);
+    assert!(driver.give([]).report.awaits_nothing);
 }
 
 #[test]
 fn r9_futures_without_a_poll_do_not_count_as_waits() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let _held = ctx.schedule_activity("A", "");
         std::future::pending().await
     });
-    assert!(world.give([]).report.is_parked);
+    assert!(driver.give([]).report.awaits_nothing);
 }
 
 #[test]
 fn r9_waits_that_are_over_do_not_count() {
     // Read, and given up.
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.dequeue_event("q").await;
         ctx.select2(ctx.schedule_activity("A", ""), ctx.schedule_wait("s")).await;
         std::future::pending().await
     });
-    assert!(!world.give([]).report.is_parked);
-    assert!(!world.give([enqueue("q", "")]).report.is_parked);
-    assert!(world.give([raise("s", "")]).report.is_parked);
+    assert!(!driver.give([]).report.awaits_nothing);
+    assert!(!driver.give([enqueue("q", "")]).report.awaits_nothing);
+    assert!(driver.give([raise("s", "")]).report.awaits_nothing);
 }
 
 #[test]
 fn r9_channels_between_parts_of_the_code_are_allowed() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let (send, receive) = tokio::sync::oneshot::channel();
         let (more, mut many) = tokio::sync::mpsc::channel(1);
         let producer = async {
@@ -173,8 +173,8 @@ fn r9_channels_between_parts_of_the_code_are_allowed() {
         let (consumed, ()) = ctx.join2(consumer, producer).await;
         consumed
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [done(2, "a")],
         r#"
         3 ActivityCompleted <-2 "a"
@@ -182,7 +182,7 @@ fn r9_channels_between_parts_of_the_code_are_allowed() {
         > activity 4 B "Ok(\"a\") 45"
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(4, "b")],
         r#"
         5 ActivityCompleted <-4 "b"
@@ -194,7 +194,7 @@ fn r9_channels_between_parts_of_the_code_are_allowed() {
 
 #[test]
 fn r9_channels_in_a_future_set_are_allowed() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let (send, receive) = futures::channel::oneshot::channel::<String>();
         type Part<'a> = std::pin::Pin<Box<dyn Future<Output = String> + Send + 'a>>;
         // The receiver has the lower index: it is woken while a later one is polled.
@@ -208,8 +208,8 @@ fn r9_channels_in_a_future_set_are_allowed() {
         ];
         Ok(ctx.join_all(parts).await.join(" "))
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [done(2, "a")],
         r#"
         3 ActivityCompleted <-2 "a"
@@ -221,23 +221,23 @@ fn r9_channels_in_a_future_set_are_allowed() {
 
 #[test]
 fn channels_that_wait_for_each_other_fail_as_not_durable() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         let (_send, receive) = tokio::sync::oneshot::channel::<String>();
         receive.await.map_err(|error| error.to_string())
     });
-    world.give([]);
-    world.give([done(2, "")]);
+    driver.give([]);
+    driver.give([done(2, "")]);
     assert!(
-        world.error().contains("schedule_activity at crates/engine/tests/it/foreign.rs"),
+        driver.error().contains("schedule_activity at crates/engine/tests/it/foreign.rs"),
         "{}",
-        world.error()
+        driver.error()
     );
 }
 
 #[test]
 fn code_that_wakes_itself_is_polled_again() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         for _ in 0..1_000 {
             let mut yielded = false;
             poll_fn(|cx| {
@@ -251,12 +251,12 @@ fn code_that_wakes_itself_is_polled_again() {
         }
         ctx.schedule_activity("A", "").await
     });
-    assert_eq!(world.give([]).commit.worker_items.len(), 1);
+    assert_eq!(driver.give([]).commit.worker_items.len(), 1);
 }
 
 #[test]
 fn code_that_waits_by_waking_itself_is_stopped() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let activity = ctx.schedule_activity("A", "");
         let spin = poll_fn(|cx| {
             cx.waker().wake_by_ref();
@@ -265,7 +265,7 @@ fn code_that_waits_by_waking_itself_is_stopped() {
         ctx.select2(activity, spin).await;
         Ok(String::new())
     });
-    world.turn([], r#"
+    driver.turn([], r#"
         1 OrchestrationStarted Main "in"
         2 OrchestrationFailed configuration: nondeterministic: the code never rests: after event 1 of instance 'i' execution 1 it was woken by itself again and again without deciding or receiving anything; its last durable call was schedule_activity at foreign.rs; await a durable operation, or a channel that another part of the code sends to
         = Failed
@@ -275,7 +275,7 @@ fn code_that_waits_by_waking_itself_is_stopped() {
 #[test]
 fn durable_future_resolves_with_any_waker() {
     // Its wake-ups have no effect: the code runs when an event gives it a reason to.
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let mut message = ctx.dequeue_event("q");
         let deaf = poll_fn(|_| {
             let mut cx = std::task::Context::from_waker(Waker::noop());
@@ -283,8 +283,8 @@ fn durable_future_resolves_with_any_waker() {
         });
         Ok(deaf.await)
     });
-    world.give([enqueue("q", "x")]);
-    assert!(world.has_ended());
+    driver.give([enqueue("q", "x")]);
+    assert!(driver.has_ended());
 }
 
 #[test]
@@ -304,10 +304,10 @@ fn futures_without_waker_are_polled_whenever_the_code_runs() {
         let parts: Vec<Part<'_>> = vec![Box::pin(asks), Box::pin(sets)];
         Ok(ctx.join_all(parts).await.join(" "))
     }
-    let mut world = World::new(code);
-    world.give([]);
-    world.give([done(2, "")]);
-    world.turn(
+    let mut driver = InstanceDriver::new(code);
+    driver.give([]);
+    driver.give([done(2, "")]);
+    driver.turn(
         [done(4, "")],
         r#"
         5 ActivityCompleted <-4 ""

@@ -139,11 +139,11 @@ fn batches_of_replaced() -> Vec<Vec<Message>> {
     ]
 }
 
-fn world(program: &str) -> World {
+fn driver(program: &str) -> InstanceDriver {
     match program {
-        "everything" => World::new(everything),
-        "losers" => World::new(losers),
-        "replaced" => World::new(replaced),
+        "everything" => InstanceDriver::new(everything),
+        "losers" => InstanceDriver::new(losers),
+        "replaced" => InstanceDriver::new(replaced),
         other => panic!("no program {other}"),
     }
 }
@@ -160,7 +160,7 @@ const FROZEN: [(&str, &str, &str); 7] = [
 ];
 
 fn record(rules: &str, program: &str, about: &str) -> Frozen {
-    let mut world = world(program).stamped(&stamp(rules));
+    let mut driver = driver(program).stamped(&stamp(rules));
     let batches = match program {
         "everything" => batches_of_everything(),
         "losers" => batches_of_losers(),
@@ -169,18 +169,18 @@ fn record(rules: &str, program: &str, about: &str) -> Frozen {
     let mut turns = Vec::new();
     for batch in batches {
         let messages: Vec<WorkItem> = batch.into_iter().map(|message| message.address("i", 1)).collect();
-        let events = world.give_items(messages.clone()).commit.history_delta;
-        turns.push(Turn { now_ms: world.now_ms, messages, events });
+        let events = driver.give_items(messages.clone()).commit.history_delta;
+        turns.push(Turn { now_ms: driver.now_ms, messages, events });
     }
     // Outcomes for all open decisions, until the instance ends.
     for _ in 0..20 {
-        let Some(message) = next_answer(&world) else { break };
+        let Some(message) = next_answer(&driver) else { break };
         let messages = vec![message.address("i", 1)];
-        let events = world.give_items(messages.clone()).commit.history_delta;
-        turns.push(Turn { now_ms: world.now_ms, messages, events });
+        let events = driver.give_items(messages.clone()).commit.history_delta;
+        turns.push(Turn { now_ms: driver.now_ms, messages, events });
     }
-    assert!(world.has_ended(), "{rules} {program}: {}", lines(&world.history));
-    assert!(!lines(&world.history).contains("nondeterministic"), "{}", lines(&world.history));
+    assert!(driver.has_ended(), "{rules} {program}: {}", lines(&driver.history));
+    assert!(!lines(&driver.history).contains("nondeterministic"), "{}", lines(&driver.history));
     Frozen { about: about.to_string(), stamp: stamp(rules), input: "in".to_string(), turns }
 }
 
@@ -189,13 +189,13 @@ fn lines(history: &[Event]) -> String {
 }
 
 /// The oldest operation that has no outcome gets one.
-fn next_answer(world: &World) -> Option<Message> {
+fn next_answer(driver: &InstanceDriver) -> Option<Message> {
     use outlast_model::EventKind::*;
-    if world.has_ended() {
+    if driver.has_ended() {
         return None;
     }
-    let settled = |id: u64| world.history.iter().any(|event| event.source_event_id == Some(id));
-    let open = world.history.iter().filter(|event| !settled(event.event_id));
+    let settled = |id: u64| driver.history.iter().any(|event| event.source_event_id == Some(id));
+    let open = driver.history.iter().filter(|event| !settled(event.event_id));
     let answer = |event: &Event| match &event.kind {
         ActivityScheduled { .. } => Some(done(event.event_id, "late")),
         SubOrchestrationScheduled { .. } => Some(child_done(event.event_id, "late")),
@@ -230,11 +230,11 @@ fn frozen_histories_replay_for_ever() {
         assert_eq!(frozen.stamp, stamp(rules));
         let mut stored: Vec<Event> = Vec::new();
         for turn in frozen.turns {
-            let mut world = world(program).stamped(&frozen.stamp);
-            world.opening.input.clone_from(&frozen.input);
-            world.history.clone_from(&stored);
-            world.now_ms = turn.now_ms - 10;
-            let mut events = world.give_items(turn.messages).commit.history_delta;
+            let mut driver = driver(program).stamped(&frozen.stamp);
+            driver.opening.input.clone_from(&frozen.input);
+            driver.history.clone_from(&stored);
+            driver.now_ms = turn.now_ms - 10;
+            let mut events = driver.give_items(turn.messages).commit.history_delta;
             keep_ids(&mut events, &turn.events);
             assert_eq!(lines(&events), lines(&turn.events), "{name} after\n{}", lines(&stored));
             stored.extend(turn.events);

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 #[test]
 fn key_writes_become_events_and_reads_do_not() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let before = ctx.get_kv_value("old");
         ctx.set_kv_value("a", "1");
         ctx.set_kv_value_typed("b", &"text");
@@ -24,7 +24,7 @@ fn key_writes_become_events_and_reads_do_not() {
         Ok(format!("{before:?} {typed:?} {broken} {missing:?} {keys:?} {left} {:?}", ctx.get_kv_all_values()))
     })
     .with_key("old", "value", 5);
-    world.turn([], r#"
+    driver.turn([], r#"
         1 OrchestrationStarted Main "in"
         2 KeyValueSet a="1" @1010
         3 KeyValueSet b="\"text\"" @1010
@@ -39,19 +39,19 @@ fn key_writes_become_events_and_reads_do_not() {
 
 #[test]
 fn execution_in_memory_returns_its_keys() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.set_kv_value("a", "1");
         ctx.schedule_activity("A", "").await
     })
     .with_key("old", "value", 5);
-    world.give([]);
-    let keys: Vec<String> = world.memory().unwrap().keys().into_keys().collect();
+    driver.give([]);
+    let keys: Vec<String> = driver.memory().unwrap().keys().into_keys().collect();
     assert_eq!(keys, ["a", "old"]);
 }
 
 #[test]
 fn pruning_goes_by_age_in_the_order_of_keys() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.set_kv_value("z", "new");
         ctx.set_kv_value("b", "new");
         let none = ctx.prune_kv_values_updated_before(0);
@@ -62,7 +62,7 @@ fn pruning_goes_by_age_in_the_order_of_keys() {
     .with_key("d", "", 100)
     .with_key("c", "", 199)
     .with_key("e", "", 200);
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -90,12 +90,12 @@ fn c14_replay_uses_the_stored_time_of_key_writes() {
         let pruned = ctx.prune_kv_values_updated_before(1_015);
         Ok(format!("{pruned} {:?}", ctx.get_kv_all_keys()))
     };
-    let mut world = World::new(code);
-    world.give([]);
-    world.give([done(3, "")]);
-    world.now_ms = 1_000_000;
-    world.forget();
-    world.turn(
+    let mut driver = InstanceDriver::new(code);
+    driver.give([]);
+    driver.give([done(3, "")]);
+    driver.now_ms = 1_000_000;
+    driver.forget();
+    driver.turn(
         [done(6, "")],
         r#"
         7 ActivityCompleted <-6 ""
@@ -121,9 +121,9 @@ fn removals_of_old_prunes_come_in_any_order() {
         key_cleared("d"),
         activity("A", "3"),
     ];
-    let keys = |world: World| world.with_key("a", "", 1).with_key("b", "", 2).with_key("c", "", 3);
-    let mut world = keys(World::new(code).stored(history("0.1.30", stored)));
-    world.turn(
+    let keys = |driver: InstanceDriver| driver.with_key("a", "", 1).with_key("b", "", 2).with_key("c", "", 3);
+    let mut driver = keys(InstanceDriver::new(code).stored(history("0.1.30", stored)));
+    driver.turn(
         [done(6, "ok")],
         r#"
         7 ActivityCompleted <-6 "ok"
@@ -133,14 +133,14 @@ fn removals_of_old_prunes_come_in_any_order() {
     );
     // But each of them once.
     let stored = vec![started("in"), key_cleared("c"), key_cleared("c")];
-    let mut world = keys(World::new(code).stored(history("0.1.30", stored)));
-    world.give([]);
-    assert!(world.error().contains("kv clear mismatch"), "{}", world.error());
+    let mut driver = keys(InstanceDriver::new(code).stored(history("0.1.30", stored)));
+    driver.give([]);
+    assert!(driver.error().contains("kv clear mismatch"), "{}", driver.error());
 }
 
 #[test]
 fn custom_status_is_set_read_and_cleared() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let inherited = ctx.get_custom_status();
         ctx.set_custom_status("one");
         ctx.set_custom_status("two");
@@ -148,8 +148,8 @@ fn custom_status_is_set_read_and_cleared() {
         ctx.reset_custom_status();
         Ok(format!("{inherited:?} {set:?} {:?}", ctx.get_custom_status()))
     });
-    world.opening.custom_status = Some("before".to_string());
-    world.turn(
+    driver.opening.custom_status = Some("before".to_string());
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in" status="before"
@@ -164,12 +164,12 @@ fn custom_status_is_set_read_and_cleared() {
 
 #[test]
 fn p13_ids_and_time_are_answered_in_the_turn() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let (id, other) = (ctx.new_guid().await?, ctx.new_guid().await?);
         let now = ctx.utc_now().await?.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
         ctx.schedule_activity("A", format!("{} {now}", id != other)).await
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -183,7 +183,7 @@ fn p13_ids_and_time_are_answered_in_the_turn() {
         > activity 8 A "true 1010"
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(8, "ok")],
         r#"
         9 ActivityCompleted <-8 "ok"
@@ -195,12 +195,12 @@ fn p13_ids_and_time_are_answered_in_the_turn() {
 
 #[test]
 fn p13_parallel_and_dropped_system_calls_are_answered_in_the_turn() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         drop(ctx.new_guid());
         let (id, activity) = ctx.join2(ctx.new_guid(), ctx.schedule_activity("A", "")).await;
         Ok(format!("{} {activity:?}", id?.len()))
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -212,7 +212,7 @@ fn p13_parallel_and_dropped_system_calls_are_answered_in_the_turn() {
         > activity 5 A ""
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(5, "ok")],
         r#"
         7 ActivityCompleted <-5 "ok"
@@ -230,9 +230,9 @@ fn system_call_answered_by_a_worker_replays() {
         Ok(format!("{id} {now}"))
     };
     let stored = vec![started("in"), activity("__duroxide_syscall:new_guid", "")];
-    let mut world = World::new(code).stored(history("0.1.30", stored));
-    world.turn([], r#""#);
-    world.turn(
+    let mut driver = InstanceDriver::new(code).stored(history("0.1.30", stored));
+    driver.turn([], r#""#);
+    driver.turn(
         [done(2, "from a worker")],
         r#"
         3 ActivityCompleted <-2 "from a worker"
@@ -248,8 +248,8 @@ fn system_call_answered_by_a_worker_replays() {
         completed(2, "from a worker"),
         activity("__duroxide_syscall:utc_now_ms", ""),
     ];
-    let mut world = World::new(code).stored(history("0.1.32", stored));
-    world.turn(
+    let mut driver = InstanceDriver::new(code).stored(history("0.1.32", stored));
+    driver.turn(
         [done(4, "not a time")],
         r#"
         5 ActivityCompleted <-4 "not a time"
@@ -261,14 +261,14 @@ fn system_call_answered_by_a_worker_replays() {
 
 #[test]
 fn key_of_another_instance_is_read_by_a_system_call() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let text = ctx.get_kv_value_from_instance("other", "k").await?;
         let typed = ctx.get_kv_value_from_instance_typed::<u32>("other", "k").await;
         let nothing = ctx.get_kv_value_from_instance_typed::<u32>("other", "k").await?;
         let broken = ctx.get_kv_value_from_instance("other", "k").await;
         Ok(format!("{text:?} {typed:?} {nothing:?} {broken:?} {:?}", ctx.get_system_stats()))
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -276,10 +276,10 @@ fn key_of_another_instance_is_read_by_a_system_call() {
         > activity 2 __duroxide_syscall:get_kv_value "{\"instance_id\":\"other\",\"key\":\"k\"}"
     "#,
     );
-    world.give([done(2, "\"v\"")]);
-    world.give([done(4, "\"v\"")]);
-    world.give([done(6, "null")]);
-    world.turn([done(8, "oops")], r#"
+    driver.give([done(2, "\"v\"")]);
+    driver.give([done(4, "\"v\"")]);
+    driver.give([done(6, "null")]);
+    driver.turn([done(8, "oops")], r#"
         9 ActivityCompleted <-8 "oops"
         10 OrchestrationCompleted "Some(\"v\") Err(\"get_kv_value_from_instance_typed deserialization error: expected value at line 1 column 1\") None Err(\"get_kv_value_from_instance deserialization error: expected value at line 1 column 1\") None"
         = Completed
@@ -288,9 +288,11 @@ fn key_of_another_instance_is_read_by_a_system_call() {
 
 #[test]
 fn unknown_system_call_is_sent_to_a_worker() {
-    let mut world =
-        World::new(|ctx, _| async move { ctx.schedule_activity("__duroxide_syscall:new", "").await });
-    let output = world.give([]);
+    let mut driver =
+        InstanceDriver::new(
+            |ctx, _| async move { ctx.schedule_activity("__duroxide_syscall:new", "").await },
+        );
+    let output = driver.give([]);
     assert_eq!(output.commit.worker_items.len(), 1);
-    assert!(matches!(world.history[1].kind, EventKind::ActivityScheduled { .. }));
+    assert!(matches!(driver.history[1].kind, EventKind::ActivityScheduled { .. }));
 }

@@ -35,9 +35,9 @@ async fn waits_again(ctx: OrchestrationContext, _: String) -> Result<String, Str
 
 #[test]
 fn legacy_event_after_the_timeout_goes_to_the_next_wait() {
-    let mut world = World::new(waits_again).stamped(LEGACY);
-    world.give([]);
-    world.turn(
+    let mut driver = InstanceDriver::new(waits_again).stamped(LEGACY);
+    driver.give([]);
+    driver.turn(
         [fired(2), raise("s", "x")],
         r#"
         4 TimerFired <-2
@@ -49,7 +49,7 @@ fn legacy_event_after_the_timeout_goes_to_the_next_wait() {
     "#,
     );
     // The wait reads the moved event at the next poll.
-    world.turn(
+    driver.turn(
         [done(6, "a")],
         r#"
         9 ActivityCompleted <-6 "a"
@@ -58,17 +58,17 @@ fn legacy_event_after_the_timeout_goes_to_the_next_wait() {
     "#,
     );
     // By the rules of today it is lost.
-    let mut world = World::new(waits_again);
-    world.give([]);
-    world.give([fired(2), raise("s", "x")]);
-    world.give([done(6, "a")]);
-    assert!(!world.has_ended());
+    let mut driver = InstanceDriver::new(waits_again);
+    driver.give([]);
+    driver.give([fired(2), raise("s", "x")]);
+    driver.give([done(6, "a")]);
+    assert!(!driver.has_ended());
 }
 
 #[test]
 fn moved_event_is_read_by_a_wait_in_a_future_set() {
     // Nothing wakes the wait by name when a place moves.
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let timeout = ctx.schedule_timer(Duration::from_secs(1));
         let _ = ctx.select2(ctx.schedule_wait("s"), timeout).await;
         let other = ctx.schedule_activity("A", "");
@@ -77,9 +77,9 @@ fn moved_event_is_read_by_a_wait_in_a_future_set() {
         Ok(ctx.join_all(parts).await.join(" "))
     })
     .stamped(LEGACY);
-    world.give([]);
-    world.give([fired(2), raise("s", "x")]);
-    world.turn(
+    driver.give([]);
+    driver.give([fired(2), raise("s", "x")]);
+    driver.turn(
         [done(6, "a")],
         r#"
         9 ActivityCompleted <-6 "a"
@@ -95,7 +95,7 @@ fn only_legacy_waits_are_polled_without_a_wake_up() {
     let polls = |stamp: &str| {
         let polls: Arc<[AtomicUsize; 2]> = Arc::default();
         let counters = Arc::clone(&polls);
-        let mut world = World::new(move |ctx, _| {
+        let mut driver = InstanceDriver::new(move |ctx, _| {
             let counters = Arc::clone(&counters);
             async move {
                 let wait = counted(ctx.schedule_wait("s"), &counters[0]);
@@ -114,10 +114,10 @@ fn only_legacy_waits_are_polled_without_a_wake_up() {
         })
         .stamped(stamp)
         .unchecked();
-        world.give([]);
+        driver.give([]);
         let now = || [polls[0].load(Relaxed), polls[1].load(Relaxed)];
         let before = now();
-        world.give([fired(4)]);
+        driver.give([fired(4)]);
         let after = now();
         [after[0] - before[0], after[1] - before[1]]
     };
@@ -127,7 +127,7 @@ fn only_legacy_waits_are_polled_without_a_wake_up() {
 
 #[test]
 fn legacy_assigned_event_moves_when_its_wait_is_dropped() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let first = ctx.schedule_wait("s");
         ctx.schedule_activity("A", "").await?;
         drop(first);
@@ -135,8 +135,8 @@ fn legacy_assigned_event_moves_when_its_wait_is_dropped() {
         Ok(data)
     })
     .stamped(LEGACY);
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [raise("s", "for the first"), done(3, "")],
         r#"
         4 ExternalEvent s "for the first"
@@ -147,7 +147,7 @@ fn legacy_assigned_event_moves_when_its_wait_is_dropped() {
         > activity 7 B ""
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(7, "")],
         r#"
         9 ActivityCompleted <-7 ""
@@ -169,9 +169,9 @@ fn legacy_dropped_dequeue_keeps_its_place_until_the_turn_ends() {
         };
         Ok(ctx.join2(newer, ctx.schedule_activity("B", "")).await.0)
     };
-    let mut world = World::new(code).stamped(LEGACY);
-    world.give([]);
-    world.turn(
+    let mut driver = InstanceDriver::new(code).stamped(LEGACY);
+    driver.give([]);
+    driver.turn(
         [enqueue("q", "1"), done(3, "")],
         r#"
         4 ExternalEventPersistent q "1"
@@ -182,7 +182,7 @@ fn legacy_dropped_dequeue_keeps_its_place_until_the_turn_ends() {
         > activity 6 B ""
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(6, "")],
         r#"
         9 ActivityCompleted <-6 ""
@@ -191,17 +191,17 @@ fn legacy_dropped_dequeue_keeps_its_place_until_the_turn_ends() {
     "#,
     );
     // Today the place is free at once.
-    let mut world = World::new(code);
-    world.give([]);
-    world.give([enqueue("q", "1"), done(3, "")]);
-    world.give([done(6, "")]);
-    assert!(format!("{:?}", world.history).contains("newer 1"));
+    let mut driver = InstanceDriver::new(code);
+    driver.give([]);
+    driver.give([enqueue("q", "1"), done(3, "")]);
+    driver.give([done(6, "")]);
+    assert!(format!("{:?}", driver.history).contains("newer 1"));
 }
 
 #[test]
 fn r2_legacy_cancelled_older_dequeue_moves_later_dequeues() {
     // Cancelling an older dequeue moves the places of those behind it: message 2 is read twice, message 1 never.
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let (older, newer) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
         let newer = newer.await;
         drop(older);
@@ -210,9 +210,9 @@ fn r2_legacy_cancelled_older_dequeue_moves_later_dequeues() {
         Ok(format!("{newer} {third}"))
     })
     .stamped(LEGACY);
-    world.give([]);
-    world.give([enqueue("q", "1"), enqueue("q", "2")]);
-    world.turn(
+    driver.give([]);
+    driver.give([enqueue("q", "1"), enqueue("q", "2")]);
+    driver.turn(
         [done(6, "")],
         r#"
         8 ActivityCompleted <-6 ""
@@ -226,15 +226,15 @@ fn r2_legacy_cancelled_older_dequeue_moves_later_dequeues() {
 #[test]
 fn legacy_carry_over_skips_one_message_per_dequeue() {
     // Two dequeues count for two messages, though one of them has read nothing.
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let _held = ctx.dequeue_event("q");
         let _other = ctx.dequeue_event("r");
         ctx.schedule_activity("A", "").await?;
         ctx.continue_as_new("").await
     })
     .stamped(LEGACY);
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [enqueue("q", "1"), enqueue("s", "2"), enqueue("q", "3"), done(4, "")],
         r#"
         5 ExternalEventPersistent q "1"
@@ -260,20 +260,20 @@ fn stamp_of_the_first_event_selects_the_rules_of_the_whole_execution() {
         ("0.1.32", false),
         ("2.0.0", false),
     ] {
-        let mut world = World::new(waits_again).stamped(stamp);
-        world.give([]);
-        world.give([fired(2), raise("s", "x")]);
-        world.give([done(6, "a")]);
-        assert_eq!(world.has_ended(), reads, "{stamp}");
+        let mut driver = InstanceDriver::new(waits_again).stamped(stamp);
+        driver.give([]);
+        driver.give([fired(2), raise("s", "x")]);
+        driver.give([done(6, "a")]);
+        assert_eq!(driver.has_ended(), reads, "{stamp}");
     }
 }
 
 #[test]
 fn unreadable_stamp_warns_once() {
-    let mut world = World::new(waits_again).stamped("yesterday");
-    let warnings = world.give([]).report.warnings;
+    let mut driver = InstanceDriver::new(waits_again).stamped("yesterday");
+    let warnings = driver.give([]).report.warnings;
     assert_eq!(warnings, ["Invalid pinned version 'yesterday': replaying by the oldest rules"]);
-    let mut warm = World::new(waits_again).stamped("yesterday").unchecked();
+    let mut warm = InstanceDriver::new(waits_again).stamped("yesterday").unchecked();
     warm.give([]);
     assert_eq!(warm.give([raise("other", "")]).report.warnings.len(), 1, "only about the event");
 }
@@ -290,8 +290,8 @@ fn legacy_drop_notes_apply_at_their_place_in_history() {
         subscribed("s"),
         wait_dropped(3),
     ];
-    let mut world = World::new(waits_again).stored(history(LEGACY, stored));
-    world.turn(
+    let mut driver = InstanceDriver::new(waits_again).stored(history(LEGACY, stored));
+    driver.turn(
         [done(6, "a")],
         r#"
         9 ActivityCompleted <-6 "a"

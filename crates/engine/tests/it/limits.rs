@@ -16,8 +16,8 @@ where
 {
     for size in [limit, limit + 1, limit * 1_000] {
         let function = move |ctx, _| code(ctx, size);
-        let mut world = World::new(function).with_parent().limited(change);
-        let output = world.give([]);
+        let mut driver = InstanceDriver::new(function).with_parent().limited(change);
+        let output = driver.give([]);
         if size == limit {
             let passed = output
                 .commit
@@ -32,10 +32,10 @@ where
         assert_eq!(text.matches("OrchestrationFailed").count(), 1, "{text}");
         assert_eq!(text.matches("> tell boss/2#7 application:").count(), 1, "{text}");
         assert_eq!(text.matches("\n> ").count(), 1, "{text}");
-        assert!(!format!("{:?}", world.history).contains(&"x".repeat(size)), "{text}");
+        assert!(!format!("{:?}", driver.history).contains(&"x".repeat(size)), "{text}");
         assert_eq!(output.commit.metadata.execution_status(), Some(ExecutionStatus::Failed));
         if size == limit + 1 {
-            let error = world.error();
+            let error = driver.error();
             return error;
         }
     }
@@ -106,34 +106,34 @@ fn l1_payloads_above_the_limit_fail_the_instance() {
         text,
         format!("output of instance 'i' has 101 bytes, the limit is 100: {advice} (refused in instance 'i')")
     );
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.schedule_orchestration("D", "d", "x".repeat(101));
         Ok(String::new())
     })
     .limited(small);
-    world.give([]);
-    assert!(world.error().starts_with("input of detached orchestration 'D' has 101 bytes"));
-    let mut world =
-        World::new(|ctx, _| async move { ctx.continue_as_new("x".repeat(101)).await }).limited(small);
-    world.give([]);
-    assert!(world.error().starts_with("input of the next execution of 'Main' has 101 bytes"));
+    driver.give([]);
+    assert!(driver.error().starts_with("input of detached orchestration 'D' has 101 bytes"));
+    let mut driver = InstanceDriver::new(|ctx, _| async move { ctx.continue_as_new("x".repeat(101)).await })
+        .limited(small);
+    driver.give([]);
+    assert!(driver.error().starts_with("input of the next execution of 'Main' has 101 bytes"));
 }
 
 #[test]
 fn l1_error_above_the_limit_is_refused_and_panic_text_is_truncated() {
     let small = |limits: &mut Limits| limits.payload_bytes = 100;
-    let mut world = World::new(|_, _| async move { Err("x".repeat(101)) }).limited(small);
-    world.give([]);
-    assert!(world.error().starts_with("error of instance 'i' has 101 bytes"), "{}", world.error());
-    let mut world = World::new(|_, _| async move { Err("x".repeat(100)) }).limited(small);
-    world.give([]);
-    assert_eq!(world.error(), "x".repeat(100));
-    let mut world = World::new(|_, _| async move { panic!("{}", "ä".repeat(101)) }).limited(small);
-    world.give([]);
-    assert_eq!(world.error(), format!("orchestration panicked: {}... (202 bytes)", "ä".repeat(50)));
-    let mut world = World::new(|_, _| async move { panic!("{}", "x".repeat(100)) }).limited(small);
-    world.give([]);
-    assert_eq!(world.error(), format!("orchestration panicked: {}", "x".repeat(100)));
+    let mut driver = InstanceDriver::new(|_, _| async move { Err("x".repeat(101)) }).limited(small);
+    driver.give([]);
+    assert!(driver.error().starts_with("error of instance 'i' has 101 bytes"), "{}", driver.error());
+    let mut driver = InstanceDriver::new(|_, _| async move { Err("x".repeat(100)) }).limited(small);
+    driver.give([]);
+    assert_eq!(driver.error(), "x".repeat(100));
+    let mut driver = InstanceDriver::new(|_, _| async move { panic!("{}", "ä".repeat(101)) }).limited(small);
+    driver.give([]);
+    assert_eq!(driver.error(), format!("orchestration panicked: {}... (202 bytes)", "ä".repeat(50)));
+    let mut driver = InstanceDriver::new(|_, _| async move { panic!("{}", "x".repeat(100)) }).limited(small);
+    driver.give([]);
+    assert_eq!(driver.error(), format!("orchestration panicked: {}", "x".repeat(100)));
 }
 
 #[test]
@@ -183,13 +183,13 @@ fn l2_a_loop_that_never_waits_is_stopped() {
         )
     );
 
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         loop {
             drop(ctx.schedule_activity("A", ""));
         }
     });
-    world.give([]);
-    assert!(world.error().starts_with("more than 10000 decisions in one turn"));
+    driver.give([]);
+    assert!(driver.error().starts_with("more than 10000 decisions in one turn"));
 }
 
 #[test]
@@ -211,25 +211,25 @@ fn l2_every_kind_of_decision_counts() {
                 }
             }
         };
-        let mut world = World::new(code).limited(|limits| limits.decisions_per_turn = 20);
-        world.give([]);
-        assert!(world.error().starts_with("more than 20 decisions"), "{what}: {}", world.error());
+        let mut driver = InstanceDriver::new(code).limited(|limits| limits.decisions_per_turn = 20);
+        driver.give([]);
+        assert!(driver.error().starts_with("more than 20 decisions"), "{what}: {}", driver.error());
     }
 }
 
 #[test]
 fn l2_a_loop_after_another_violation_is_stopped_too() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         loop {
             ctx.set_kv_value("k", "x".repeat(70_000));
         }
     })
     .limited(|limits| limits.decisions_per_turn = 100);
-    world.give([]);
+    driver.give([]);
     assert!(
-        world.error().starts_with("KV value for key 'k' (70000 bytes) exceeds limit (65536 bytes)"),
+        driver.error().starts_with("KV value for key 'k' (70000 bytes) exceeds limit (65536 bytes)"),
         "{}",
-        world.error()
+        driver.error()
     );
 }
 
@@ -243,15 +243,15 @@ fn l2_destructors_that_decide_are_stopped_too() {
             }
         }
     }
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let _decides = Decides(ctx.clone());
         loop {
             ctx.set_custom_status("x");
         }
     })
     .limited(|limits| limits.decisions_per_turn = 10);
-    world.give([]);
-    assert!(world.error().starts_with("more than 10 decisions"), "{}", world.error());
+    driver.give([]);
+    assert!(driver.error().starts_with("more than 10 decisions"), "{}", driver.error());
 }
 
 #[test]
@@ -268,9 +268,9 @@ fn l2_decision_limit_counts_per_message() {
         });
         ctx.join_all(branches).await.into_iter().collect::<Result<String, String>>()
     };
-    let mut world = World::new(code).limited(|limits| limits.decisions_per_turn = 10);
-    world.give([]);
-    assert_eq!(world.give((2..12).map(|id| done(id, ""))).commit.worker_items.len(), 20);
+    let mut driver = InstanceDriver::new(code).limited(|limits| limits.decisions_per_turn = 10);
+    driver.give([]);
+    assert_eq!(driver.give((2..12).map(|id| done(id, ""))).commit.worker_items.len(), 20);
 }
 
 #[test]
@@ -280,10 +280,10 @@ fn l2_history_above_the_limit_fails_the_instance() {
             ctx.schedule_activity("A", "x".repeat(50)).await?;
         }
     };
-    let mut world = World::new(code).with_parent().limited(|limits| {
+    let mut driver = InstanceDriver::new(code).with_parent().limited(|limits| {
         (limits.history_events, limits.history_events_warning) = (6, 3);
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in" parent=boss#7
@@ -291,7 +291,7 @@ fn l2_history_above_the_limit_fails_the_instance() {
         > activity 2 A "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(2, "")],
         r#"
         3 ActivityCompleted <-2 ""
@@ -300,7 +300,7 @@ fn l2_history_above_the_limit_fails_the_instance() {
         ! history has 4 events, and at 6 the instance fails: continue as new from time to time
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(4, "")],
         r#"
         5 ActivityCompleted <-4 ""
@@ -308,7 +308,7 @@ fn l2_history_above_the_limit_fails_the_instance() {
         > activity 6 A "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
     "#,
     );
-    world.turn([done(6, "")], r#"
+    driver.turn([done(6, "")], r#"
         7 ActivityCompleted <-6 ""
         8 ActivityScheduled A "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
         9 OrchestrationFailed application: history of instance 'i' has 8 events and 219 bytes, the limits are 6 and 52428800: continue as new from time to time, or raise limits.history_events and limits.history_bytes (refused in instance 'i')
@@ -316,19 +316,19 @@ fn l2_history_above_the_limit_fails_the_instance() {
         > tell boss/2#7 application: history of instance 'i' has 8 events and 219 bytes, the limits are 6 and 52428800: continue as new from time to time, or raise limits.history_events and limits.history_bytes (refused in instance 'i')
         = Failed
     "#);
-    let mut world = World::new(code).limited(|limits| limits.history_bytes = 120);
-    world.give([]);
-    world.give([done(2, "")]);
-    assert!(!world.has_ended());
-    world.give([done(4, "")]);
-    assert!(world.error().contains("bytes, the limits are 50000 and 120"), "{}", world.error());
+    let mut driver = InstanceDriver::new(code).limited(|limits| limits.history_bytes = 120);
+    driver.give([]);
+    driver.give([done(2, "")]);
+    assert!(!driver.has_ended());
+    driver.give([done(4, "")]);
+    assert!(driver.error().contains("bytes, the limits are 50000 and 120"), "{}", driver.error());
     // The bytes that the first one had at its end.
-    let mut world = World::new(code).with_parent().limited(|limits| limits.history_bytes = 219);
-    world.give([]);
+    let mut driver = InstanceDriver::new(code).with_parent().limited(|limits| limits.history_bytes = 219);
+    driver.give([]);
     for id in [2, 4, 6] {
-        world.give([done(id, "")]);
+        driver.give([done(id, "")]);
     }
-    assert!(!world.has_ended());
+    assert!(!driver.has_ended());
 }
 
 #[test]
@@ -340,13 +340,13 @@ fn l2_a_history_that_grows_long_warns_once() {
             (2..events).for_each(|_| ctx.reset_custom_status());
             Ok(ctx.schedule_wait("s").await)
         };
-        let mut world = World::new(code).limited(|limits| limits.history_events_warning = LIMIT);
-        let warned = world.give([]).report.warnings;
-        assert_eq!((world.history.len(), warned.len()), (events, warnings), "{warned:?}");
+        let mut driver = InstanceDriver::new(code).limited(|limits| limits.history_events_warning = LIMIT);
+        let warned = driver.give([]).report.warnings;
+        assert_eq!((driver.history.len(), warned.len()), (events, warnings), "{warned:?}");
         let words = format!("history has {events} events, and at 50000 the instance fails");
         assert!(warned.iter().all(|warning| warning.starts_with(&words)), "{warned:?}");
         // In the turn that crosses it, and never again.
-        let later = world.give([enqueue("other", "")]).report.warnings;
+        let later = driver.give([enqueue("other", "")]).report.warnings;
         assert_eq!(later.len(), usize::from(warnings == 0), "{later:?}");
     }
 }
@@ -362,10 +362,10 @@ fn limits_are_for_new_decisions_only() {
         let tagged = ctx.schedule_activity("Activity", "a long input").with_tag("a long tag").await?;
         child.await.map(|_| tagged)
     };
-    let mut world = World::new(code);
-    world.give([]);
-    world.forget();
-    world = world.limited(|limits| {
+    let mut driver = InstanceDriver::new(code);
+    driver.give([]);
+    driver.forget();
+    driver = driver.limited(|limits| {
         limits.kv_value_bytes = 3;
         limits.kv_keys = 1;
         limits.custom_status_bytes = 3;
@@ -374,10 +374,10 @@ fn limits_are_for_new_decisions_only() {
         limits.tag_bytes = 3;
         limits.decisions_per_turn = 1;
     });
-    world.give([done(6, "ok")]);
-    assert!(!world.has_ended(), "{}", world.error());
-    world.give([child_done(5, "ok")]);
-    assert!(world.has_ended());
+    driver.give([done(6, "ok")]);
+    assert!(!driver.has_ended(), "{}", driver.error());
+    driver.give([child_done(5, "ok")]);
+    assert!(driver.has_ended());
 }
 
 #[test]
@@ -393,10 +393,10 @@ fn c14_keys_of_earlier_turns_count_towards_the_limit() {
         ctx.set_kv_value("d", "");
         Ok(String::new())
     };
-    let mut world = World::new(code).limited(|limits| limits.kv_keys = 2);
-    world.give([]);
-    world.give([done(4, "")]);
-    assert!(!world.has_ended());
-    world.give([done(9, "")]);
-    assert!(world.error().starts_with("KV key count (3) exceeds limit (2)"), "{}", world.error());
+    let mut driver = InstanceDriver::new(code).limited(|limits| limits.kv_keys = 2);
+    driver.give([]);
+    driver.give([done(4, "")]);
+    assert!(!driver.has_ended());
+    driver.give([done(9, "")]);
+    assert!(driver.error().starts_with("KV key count (3) exceeds limit (2)"), "{}", driver.error());
 }

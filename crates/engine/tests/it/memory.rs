@@ -12,11 +12,11 @@ fn execution_bytes_grow_with_history_keys_and_status() {
         ctx.set_custom_status("status");
         Ok(ctx.schedule_wait("end").await)
     };
-    let mut world = World::new(code);
-    world.give([]);
-    let before = world.memory().unwrap().bytes();
-    world.give([raise("begin", "data")]);
-    let grown = world.memory().unwrap().bytes() - before;
+    let mut driver = InstanceDriver::new(code);
+    driver.give([]);
+    let before = driver.memory().unwrap().bytes();
+    driver.give([raise("begin", "data")]);
+    let grown = driver.memory().unwrap().bytes() - before;
     // Four events, their text, the key and the status.
     let payloads = "begindata".len() + "keyvalue".len() + "status".len() + "end".len();
     assert_eq!(grown, 4 * 160 + payloads + "keyvalue".len() + "status".len());
@@ -25,30 +25,30 @@ fn execution_bytes_grow_with_history_keys_and_status() {
 #[test]
 fn a_probe_names_the_last_durable_call() {
     let code = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "").await };
-    let mut world = World::new(code);
-    world.give([]);
-    let probe = world.memory().unwrap().probe();
+    let mut driver = InstanceDriver::new(code);
+    driver.give([]);
+    let probe = driver.memory().unwrap().probe();
     let call = probe.last_call().unwrap();
     assert!(call.starts_with("schedule_activity at ") && call.contains("memory.rs"), "{call}");
 }
 
 #[test]
 fn input_is_freed_after_the_first_turn() {
-    let mut world =
-        World::new(|ctx: OrchestrationContext, _| async move { Ok(ctx.schedule_wait("s").await) });
-    world.give([]);
-    let opening = world.memory().unwrap().past().opening.unwrap();
+    let mut driver =
+        InstanceDriver::new(|ctx: OrchestrationContext, _| async move { Ok(ctx.schedule_wait("s").await) });
+    driver.give([]);
+    let opening = driver.memory().unwrap().past().opening.unwrap();
     assert_eq!((opening.name.as_str(), opening.input.as_str()), ("Main", ""));
 }
 
 /// The activity that is all that the code waits for, if there is one.
 fn waits_only_for(code: fn(OrchestrationContext)) -> Option<u64> {
-    let mut world = World::new(move |ctx: OrchestrationContext, _| async move {
+    let mut driver = InstanceDriver::new(move |ctx: OrchestrationContext, _| async move {
         code(ctx.clone());
         std::future::pending().await
     });
-    world.give([]);
-    let execution = world.memory().unwrap();
+    driver.give([]);
+    let execution = driver.memory().unwrap();
     assert_eq!(execution.orchestration_name(), "Main");
     let open = execution.waits_for_activities().filter(|open| open.len() == 1)?;
     open.first().copied()

@@ -11,12 +11,12 @@ const NOW: &str = "0.1.32";
 type Answer = Result<String, String>;
 
 /// Replays a history against changed code, with nothing new.
-fn replay<F, Fut>(function: F, events: Vec<Stored>) -> World
+fn replay<F, Fut>(function: F, events: Vec<Stored>) -> InstanceDriver
 where
     F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Answer> + Send + 'static,
 {
-    World::new(function).stored(history(NOW, events))
+    InstanceDriver::new(function).stored(history(NOW, events))
 }
 
 async fn a_then_b(ctx: OrchestrationContext, _: String) -> Answer {
@@ -26,8 +26,8 @@ async fn a_then_b(ctx: OrchestrationContext, _: String) -> Answer {
 
 #[test]
 fn another_activity_than_the_stored_one_fails_the_instance() {
-    let mut world = replay(a_then_b, vec![started("in"), activity("Z", "x")]);
-    world.turn([], r#"
+    let mut driver = replay(a_then_b, vec![started("in"), activity("Z", "x")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
@@ -37,8 +37,8 @@ fn another_activity_than_the_stored_one_fails_the_instance() {
 
 #[test]
 fn another_input_session_or_tag_than_the_stored_one_fails() {
-    let mut world = replay(a_then_b, vec![started("in"), activity("A", "other")]);
-    world.turn([], r#"
+    let mut driver = replay(a_then_b, vec![started("in"), activity("A", "other")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'A', and the code now asks for activity 'A' with another payload at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
@@ -47,8 +47,8 @@ fn another_input_session_or_tag_than_the_stored_one_fails() {
     let tagged = |ctx: OrchestrationContext, _| async move {
         ctx.schedule_activity_on_session("A", "x", "s").with_tag("gpu").await
     };
-    let mut world = replay(tagged, vec![started("in"), activity("A", "x")]);
-    world.turn([], r#"
+    let mut driver = replay(tagged, vec![started("in"), activity("A", "x")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'A', and the code now asks for activity 'A' on session 's' with tag 'gpu' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
@@ -58,18 +58,18 @@ fn another_input_session_or_tag_than_the_stored_one_fails() {
 
 #[test]
 fn another_kind_of_operation_than_the_stored_one_fails() {
-    let mut world = replay(a_then_b, vec![started("in"), timer(700)]);
-    world.turn([], r#"
+    let mut driver = replay(a_then_b, vec![started("in"), timer(700)]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a timer, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
-    let mut world = replay(a_then_b, vec![started("in"), subscribed("go")]);
-    world.turn([], r#"
+    let mut driver = replay(a_then_b, vec![started("in"), subscribed("go")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a wait for event 'go', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
-    let mut world = replay(a_then_b, vec![started("in"), dequeued("mail")]);
-    world.turn([], r#"
+    let mut driver = replay(a_then_b, vec![started("in"), dequeued("mail")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a wait for a message of queue 'mail', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
@@ -88,23 +88,23 @@ fn another_child_wait_queue_or_detached_start_than_the_stored_one_fails() {
             }
         }
     };
-    let mut world = replay(cases, vec![started("child"), child("C", "sub::2", "old")]);
-    world.turn([], r#"
+    let mut driver = replay(cases, vec![started("child"), child("C", "sub::2", "old")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a child orchestration 'C', and the code now asks for a child orchestration 'C' with another payload at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
-    let mut world = replay(cases, vec![started("wait"), subscribed("old")]);
-    world.turn([], r#"
+    let mut driver = replay(cases, vec![started("wait"), subscribed("old")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a wait for event 'old', and the code now asks for a wait for event 'new' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
-    let mut world = replay(cases, vec![started("queue"), dequeued("old")]);
-    world.turn([], r#"
+    let mut driver = replay(cases, vec![started("queue"), dequeued("old")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a wait for a message of queue 'old', and the code now asks for a wait for a message of queue 'new' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
-    let mut world = replay(cases, vec![started("detached"), chained("D", "d-old", "")]);
-    world.turn([], r#"
+    let mut driver = replay(cases, vec![started("detached"), chained("D", "d-old", "")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a detached orchestration 'D' with id 'd-old', and the code now asks for a detached orchestration 'D' with id 'd-new' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
@@ -112,19 +112,19 @@ fn another_child_wait_queue_or_detached_start_than_the_stored_one_fails() {
 
 #[test]
 fn missing_decision_fails_the_instance() {
-    let parked = |_, _| async move { std::future::pending().await };
-    let mut world = replay(parked, vec![started("in"), activity("A", "x")]);
-    world.turn([], r#"
+    let pending = |_, _| async move { std::future::pending().await };
+    let mut driver = replay(pending, vec![started("in"), activity("A", "x")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: history schedule but no emitted action: event 2 of instance 'i' execution 1 is activity 'A', and the code does not ask for it; it made no durable call yet; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
         = Failed
     "#);
-    let mut world = replay(
+    let mut driver = replay(
         a_then_b,
         vec![started("in"), activity("A", "x"), completed(2, ""), activity("B", "y"), activity("C", "z")],
     );
-    world.turn([], r#"
+    driver.turn([], r#"
         6 OrchestrationFailed configuration: nondeterministic: history schedule but no emitted action: event 5 of instance 'i' execution 1 is activity 'C', and the code does not ask for it; its last durable call was schedule_activity at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         7 ActivityCancelRequested <-4 "orchestration_terminal_failed"
         8 ActivityCancelRequested <-5 "orchestration_terminal_failed"
@@ -132,8 +132,8 @@ fn missing_decision_fails_the_instance() {
         - activity 5
         = Failed
     "#);
-    let mut world = replay(parked, vec![started("in"), chained("D", "d", "")]);
-    world.turn([], r#"
+    let mut driver = replay(pending, vec![started("in"), chained("D", "d", "")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: history OrchestrationChained but no emitted action: event 2 of instance 'i' execution 1 is a detached orchestration 'D' with id 'd', and the code does not ask for it; it made no durable call yet; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
@@ -142,23 +142,23 @@ fn missing_decision_fails_the_instance() {
 #[test]
 fn missing_status_and_key_writes_before_another_decision_fail() {
     let code = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "x").await };
-    let mut world = replay(code, vec![started("in"), status("s")]);
-    world.turn([], r#"
+    let mut driver = replay(code, vec![started("in"), status("s")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: custom status mismatch: event 2 of instance 'i' execution 1 is a custom status update, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
-    let mut world = replay(code, vec![started("in"), key_set("k", "v", 1)]);
-    world.turn([], r#"
+    let mut driver = replay(code, vec![started("in"), key_set("k", "v", 1)]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: kv set mismatch: event 2 of instance 'i' execution 1 is a write of key 'k', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
-    let mut world = replay(code, vec![started("in"), key_cleared("k")]);
-    world.turn([], r#"
+    let mut driver = replay(code, vec![started("in"), key_cleared("k")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: kv clear mismatch: event 2 of instance 'i' execution 1 is a removal of key 'k', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
-    let mut world = replay(code, vec![started("in"), plain(EventKind::KeyValuesCleared)]);
-    world.turn([], r#"
+    let mut driver = replay(code, vec![started("in"), plain(EventKind::KeyValuesCleared)]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: kv clear_all mismatch: event 2 of instance 'i' execution 1 is a removal of all keys, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
@@ -166,8 +166,8 @@ fn missing_status_and_key_writes_before_another_decision_fail() {
         ctx.set_kv_value("k", "new");
         ctx.schedule_activity("A", "x").await
     };
-    let mut world = replay(sets, vec![started("in"), key_set("k", "old", 1)]);
-    world.turn([], r#"
+    let mut driver = replay(sets, vec![started("in"), key_set("k", "old", 1)]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: kv set mismatch: event 2 of instance 'i' execution 1 is a write of key 'k', and the code now asks for a write of key 'k' with another payload at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
@@ -188,8 +188,8 @@ fn notes_that_the_code_no_longer_leaves_are_tolerated() {
         key_cleared("gone"),
         status("s"),
     ];
-    let mut world = replay(code, stored);
-    world.turn(
+    let mut driver = replay(code, stored);
+    driver.turn(
         [done(2, "")],
         r#"
         7 ActivityCompleted <-2 ""
@@ -204,8 +204,8 @@ fn notes_that_the_code_no_longer_leaves_are_tolerated() {
         plain(EventKind::KeyValuesCleared),
         key_set("k", "w", 1),
     ];
-    let mut world = replay(code, stored);
-    world.turn(
+    let mut driver = replay(code, stored);
+    driver.turn(
         [done(2, "")],
         r#"
         6 ActivityCompleted <-2 ""
@@ -228,8 +228,8 @@ fn changed_durations_ids_versions_and_texts_replay() {
         more.await.map(|more| format!("{child}{more}"))
     };
     let stored = vec![started("in"), timer(700), child("C", "an id of old", ""), status("old")];
-    let mut world = replay(code, stored);
-    world.turn(
+    let mut driver = replay(code, stored);
+    driver.turn(
         [fired(2), child_done(3, "c")],
         r#"
         5 TimerFired <-2
@@ -238,7 +238,7 @@ fn changed_durations_ids_versions_and_texts_replay() {
         > activity 7 More ""
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(7, "m")],
         r#"
         8 ActivityCompleted <-7 "m"
@@ -250,16 +250,16 @@ fn changed_durations_ids_versions_and_texts_replay() {
 
 #[test]
 fn stored_outcomes_without_an_open_decision_fail_the_instance() {
-    let mut world = replay(a_then_b, vec![started("in"), activity("A", "x"), completed(9, "")]);
-    world.turn([], r#"
+    let mut driver = replay(a_then_b, vec![started("in"), activity("A", "x"), completed(9, "")]);
+    driver.turn([], r#"
         4 OrchestrationFailed configuration: nondeterministic: completion without open schedule: event 3 of instance 'i' execution 1 is ActivityCompleted for event 9, which is no scheduled operation; the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
         5 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
         = Failed
     "#);
-    let mut world =
+    let mut driver =
         replay(a_then_b, vec![started("in"), activity("A", "x"), completed(2, ""), completed(2, "")]);
-    world.turn([], r#"
+    driver.turn([], r#"
         5 OrchestrationFailed configuration: nondeterministic: completion without open schedule: event 4 of instance 'i' execution 1 is ActivityCompleted for event 2, which was asked for at mismatch.rs and has its outcome already; the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
         = Failed
     "#);
@@ -267,8 +267,8 @@ fn stored_outcomes_without_an_open_decision_fail_the_instance() {
         ctx.schedule_timer(Duration::ZERO).await;
         Ok(String::new())
     };
-    let mut world = replay(timer_first, vec![started("in"), timer(1), completed(2, "")]);
-    world.turn([], r#"
+    let mut driver = replay(timer_first, vec![started("in"), timer(1), completed(2, "")]);
+    driver.turn([], r#"
         4 OrchestrationFailed configuration: nondeterministic: completion kind mismatch: expected activity: event 3 of instance 'i' execution 1 completes event 2, which is none; the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
         = Failed
     "#);
@@ -276,9 +276,9 @@ fn stored_outcomes_without_an_open_decision_fail_the_instance() {
 
 #[test]
 fn outcome_messages_without_a_matching_decision_fail_the_instance() {
-    let mut world = World::new(a_then_b);
-    world.give([]);
-    world.turn([fired(2)], r#"
+    let mut driver = InstanceDriver::new(a_then_b);
+    driver.give([]);
+    driver.turn([fired(2)], r#"
         3 OrchestrationFailed configuration: nondeterministic: completion kind mismatch for id=2, expected 'activity', got 'timer': instance 'i' execution 1 got an outcome of another kind than it asked for; the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
         4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
@@ -293,20 +293,20 @@ fn outcome_messages_without_a_matching_decision_fail_the_instance() {
         (child_done(2, ""), "completion kind mismatch for id=2, expected 'activity', got 'suborchestration'"),
         (fired(2), "completion kind mismatch for id=2, expected 'activity', got 'timer'"),
     ] {
-        let mut world = World::new(a_then_b);
-        world.give([]);
-        world.give([message]);
-        assert!(world.error().contains(fragment), "{}", world.error());
-        assert!(world.error().contains("instance 'i' execution 1"));
+        let mut driver = InstanceDriver::new(a_then_b);
+        driver.give([]);
+        driver.give([message]);
+        assert!(driver.error().contains(fragment), "{}", driver.error());
+        assert!(driver.error().contains("instance 'i' execution 1"));
     }
     for waits in [true, false] {
-        let mut world = World::new(move |ctx, _| async move {
+        let mut driver = InstanceDriver::new(move |ctx, _| async move {
             Ok(if waits { ctx.schedule_wait("s").await } else { ctx.dequeue_event("q").await })
         });
-        world.give([]);
-        world.give([done(2, "")]);
+        driver.give([]);
+        driver.give([done(2, "")]);
         let fragment = "completion kind mismatch for id=2, expected 'wait', got 'activity'";
-        assert!(world.error().contains(fragment), "{}", world.error());
+        assert!(driver.error().contains(fragment), "{}", driver.error());
     }
 }
 
@@ -334,15 +334,15 @@ fn stored_drop_that_the_code_does_not_repeat_fails() {
             note,
         ]
     };
-    let mut world = replay(holds, with(activity_dropped(2)));
-    world.turn([], r#"
+    let mut driver = replay(holds, with(activity_dropped(2)));
+    driver.turn([], r#"
         8 ExternalSubscribedCancelled <-4 "orchestration_terminal"
         9 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
         10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (activities): the history of instance 'i' execution 1 says that the code dropped the futures of events [2], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
-    let mut world = replay(holds, with(child_dropped(3)));
-    world.turn([], r#"
+    let mut driver = replay(holds, with(child_dropped(3)));
+    driver.turn([], r#"
         8 ExternalSubscribedCancelled <-4 "orchestration_terminal"
         9 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
         10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (sub-orchestrations): the history of instance 'i' execution 1 says that the code dropped the futures of events [3], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
@@ -350,8 +350,8 @@ fn stored_drop_that_the_code_does_not_repeat_fails() {
         - activity 2
         = Failed
     "#);
-    let mut world = replay(holds, with(wait_dropped(4)));
-    world.turn([], r#"
+    let mut driver = replay(holds, with(wait_dropped(4)));
+    driver.turn([], r#"
         8 ExternalSubscribedCancelled <-4 "orchestration_terminal"
         9 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
         10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (external waits): the history of instance 'i' execution 1 says that the code dropped the futures of events [4], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
@@ -359,8 +359,8 @@ fn stored_drop_that_the_code_does_not_repeat_fails() {
         - activity 2
         = Failed
     "#);
-    let mut world = replay(holds, with(dequeue_dropped(5)));
-    world.turn([], r#"
+    let mut driver = replay(holds, with(dequeue_dropped(5)));
+    driver.turn([], r#"
         8 ExternalSubscribedCancelled <-4 "orchestration_terminal"
         9 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
         10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (persistent waits): the history of instance 'i' execution 1 says that the code dropped the futures of events [5], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
@@ -373,14 +373,14 @@ fn stored_drop_that_the_code_does_not_repeat_fails() {
 #[test]
 fn cancellation_note_with_another_reason_needs_no_drop() {
     let holds = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "").await };
-    let mut world = replay(holds, vec![started("in"), activity("A", ""), activity_ended(2)]);
-    assert!(world.give([]).commit.metadata.status.is_none());
+    let mut driver = replay(holds, vec![started("in"), activity("A", ""), activity_ended(2)]);
+    assert!(driver.give([]).commit.metadata.status.is_none());
 }
 
 #[test]
 fn damaged_history_fails_the_instance_as_corrupted() {
-    let mut world = replay(a_then_b, vec![activity("A", "x")]);
-    world.turn([], r#"
+    let mut driver = replay(a_then_b, vec![activity("A", "x")]);
+    driver.turn([], r#"
         2 OrchestrationFailed configuration: nondeterministic: corrupted history: first event must be OrchestrationStarted (instance 'i' execution 1); the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
         3 ActivityCancelRequested <-1 "orchestration_terminal_failed"
         - activity 1
@@ -388,8 +388,8 @@ fn damaged_history_fails_the_instance_as_corrupted() {
     "#);
     let mut events = history(NOW, vec![started("in"), activity("A", "x"), completed(2, "")]);
     events.swap(1, 2);
-    let mut world = World::new(a_then_b).stored(events);
-    world.turn([], r#"
+    let mut driver = InstanceDriver::new(a_then_b).stored(events);
+    driver.turn([], r#"
         4 OrchestrationFailed configuration: nondeterministic: corrupted history: event 2 comes after event 3 (instance 'i' execution 1); the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
         5 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
@@ -399,8 +399,8 @@ fn damaged_history_fails_the_instance_as_corrupted() {
 
 #[test]
 fn r4_code_that_returns_before_the_end_of_its_history_fails() {
-    let mut world = replay(|_, _| async move { Ok(String::new()) }, vec![started("in"), activity("A", "x")]);
-    world.turn([], r#"
+    let mut driver = replay(|_, _| async move { Ok(String::new()) }, vec![started("in"), activity("A", "x")]);
+    driver.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 1 of instance 'i' execution 1, the code returned, where it went on before; it made no durable call yet; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
@@ -409,8 +409,8 @@ fn r4_code_that_returns_before_the_end_of_its_history_fails() {
     // Work is under way, and the new code does not wait for it.
     let skips_b = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "x").await };
     let stored = vec![started("in"), activity("A", "x"), completed(2, ""), activity("B", "y")];
-    let mut world = replay(skips_b, stored);
-    world.turn([], r#"
+    let mut driver = replay(skips_b, stored);
+    driver.turn([], r#"
         5 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 3 of instance 'i' execution 1, the code returned, where it went on before; its last durable call was schedule_activity at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         6 ActivityCancelRequested <-4 "orchestration_terminal_failed"
         - activity 4
@@ -425,8 +425,8 @@ async fn one_is_enough(ctx: OrchestrationContext, _: String) -> Result<String, S
 
 #[test]
 fn code_that_returns_at_the_end_of_its_history_completes() {
-    let mut world = replay(|_, _| async move { Ok("new".to_string()) }, vec![started("in")]);
-    world.turn(
+    let mut driver = replay(|_, _| async move { Ok("new".to_string()) }, vec![started("in")]);
+    driver.turn(
         [raise("s", "x")],
         r#"
         2 ExternalEvent s "x"
@@ -434,8 +434,8 @@ fn code_that_returns_at_the_end_of_its_history_completes() {
         = Completed
     "#,
     );
-    let mut world = replay(|_, _| async move { Err("new".to_string()) }, vec![started("in")]);
-    world.turn(
+    let mut driver = replay(|_, _| async move { Err("new".to_string()) }, vec![started("in")]);
+    driver.turn(
         [enqueue("q", "x")],
         r#"
         2 ExternalEventPersistent q "x"
@@ -444,8 +444,8 @@ fn code_that_returns_at_the_end_of_its_history_completes() {
     "#,
     );
     let next = |ctx: OrchestrationContext, _| async move { ctx.continue_as_new("2").await };
-    let mut world = replay(next, vec![started("in")]);
-    world.turn(
+    let mut driver = replay(next, vec![started("in")]);
+    driver.turn(
         [enqueue("q", "x")],
         r#"
         2 ExternalEventPersistent q "x"
@@ -456,8 +456,8 @@ fn code_that_returns_at_the_end_of_its_history_completes() {
     );
     // The last stored event makes the code return.
     let stored = vec![started("in"), activity("A", ""), activity("B", ""), completed(2, "a")];
-    let mut world = replay(one_is_enough, stored);
-    world.turn(
+    let mut driver = replay(one_is_enough, stored);
+    driver.turn(
         [raise("s", "x")],
         r#"
         5 ExternalEvent s "x"
@@ -468,8 +468,8 @@ fn code_that_returns_at_the_end_of_its_history_completes() {
     "#,
     );
     // A cancellation in the batch still wins.
-    let mut world = replay(|_, _| async move { Ok("new".to_string()) }, vec![started("in")]);
-    world.turn(
+    let mut driver = replay(|_, _| async move { Ok("new".to_string()) }, vec![started("in")]);
+    driver.turn(
         [cancel("no")],
         r#"
         2 OrchestrationCancelRequested "no"
@@ -502,9 +502,9 @@ fn decisions_before_a_return_at_the_end_of_the_history_are_matched_or_made() {
     "#,
     );
     // The code returned, and makes another decision than the stored one.
-    let mut world = replay(decides, vec![started("in"), activity("A", "x")]);
-    world.give([]);
-    assert!(world.error().contains("schedule mismatch: event 2"), "{}", world.error());
+    let mut driver = replay(decides, vec![started("in"), activity("A", "x")]);
+    driver.give([]);
+    assert!(driver.error().contains("schedule mismatch: event 2"), "{}", driver.error());
 }
 
 #[test]
@@ -549,22 +549,22 @@ fn r4_code_that_ends_before_it_reads_a_stored_outcome_or_message_fails() {
         ctx.continue_as_new("").await
     };
     let queued = EventKind::QueueEventDelivered { name: "q".to_string(), data: String::new() };
-    for mut world in [
+    for mut driver in [
         replay(skips, vec![started("in"), activity("A", ""), completed(2, "")]),
         replay(waits, vec![started("in"), subscribed("s"), raised("s", "")]),
         replay(dequeues, vec![started("in"), dequeued("q"), plain(queued)]),
     ] {
-        world.give([]);
+        driver.give([]);
         assert!(
-            world.error().contains("code ended before its history: replaying event 2"),
+            driver.error().contains("code ended before its history: replaying event 2"),
             "{}",
-            world.error()
+            driver.error()
         );
     }
     // A stored status write is an event that the code must reach too.
-    let mut world = replay(|_, _| async move { Ok(String::new()) }, vec![started("in"), status("packed")]);
-    world.give([]);
-    assert!(world.error().contains("code ended before its history"), "{}", world.error());
+    let mut driver = replay(|_, _| async move { Ok(String::new()) }, vec![started("in"), status("packed")]);
+    driver.give([]);
+    assert!(driver.error().contains("code ended before its history"), "{}", driver.error());
 }
 
 #[test]
@@ -574,8 +574,8 @@ fn r4_code_that_continues_as_new_before_the_end_of_its_history_fails() {
         ctx.continue_as_new("next").await
     };
     let stored = vec![started("in"), activity("A", "x"), completed(2, ""), activity("B", "y")];
-    let mut world = replay(early, stored);
-    world.turn([], r#"
+    let mut driver = replay(early, stored);
+    driver.turn([], r#"
         5 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 3 of instance 'i' execution 1, the code continued as new, where it went on before; its last durable call was continue_as_new at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         6 ActivityCancelRequested <-4 "orchestration_terminal_failed"
         - activity 4
@@ -587,10 +587,10 @@ fn r4_code_that_continues_as_new_before_the_end_of_its_history_fails() {
 fn mismatch_names_the_place_of_the_call() {
     let line = line!() + 1;
     let code = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "x").await };
-    let mut world = replay(code, vec![started("in"), activity("Z", "x")]);
-    world.give([]);
+    let mut driver = replay(code, vec![started("in"), activity("Z", "x")]);
+    driver.give([]);
     let here = format!("{}:{line}:", file!());
-    assert!(world.error().contains(&here), "{} lacks {here}", world.error());
+    assert!(driver.error().contains(&here), "{} lacks {here}", driver.error());
 
     // Through retry helpers and typed calls too (ruling 25).
     let line = line!() + 3;
@@ -598,18 +598,18 @@ fn mismatch_names_the_place_of_the_call() {
         let policy = outlast_model::RetryPolicy::new(2);
         ctx.schedule_activity_with_retry("A", "x", policy).await
     };
-    let mut world = replay(code, vec![started("in"), activity("Z", "x")]);
-    world.give([]);
+    let mut driver = replay(code, vec![started("in"), activity("Z", "x")]);
+    driver.give([]);
     let here = format!("{}:{line}:", file!());
-    assert!(world.error().contains(&here), "{} lacks {here}", world.error());
+    assert!(driver.error().contains(&here), "{} lacks {here}", driver.error());
 
     let line = line!() + 2;
     let code =
         |ctx: OrchestrationContext, _| async move { ctx.schedule_activity_typed::<_, String>("A", &1).await };
-    let mut world = replay(code, vec![started("in"), activity("Z", "x")]);
-    world.give([]);
+    let mut driver = replay(code, vec![started("in"), activity("Z", "x")]);
+    driver.give([]);
     let here = format!("{}:{line}:", file!());
-    assert!(world.error().contains(&here), "{} lacks {here}", world.error());
+    assert!(driver.error().contains(&here), "{} lacks {here}", driver.error());
 }
 
 #[test]
@@ -623,8 +623,8 @@ fn replay_error_is_sent_to_the_parent_and_children_run_on() {
         ctx.schedule_activity("A", "").await?;
         child.await
     };
-    let mut world = World::new(code).stored(events);
-    world.turn([], r#"
+    let mut driver = InstanceDriver::new(code).stored(events);
+    driver.turn([], r#"
         4 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 3 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         5 ActivityCancelRequested <-3 "orchestration_terminal_failed"
         > tell boss/0#7 configuration: nondeterministic: schedule mismatch: event 3 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version

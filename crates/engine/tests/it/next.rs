@@ -7,7 +7,7 @@ use std::time::Duration;
 
 #[test]
 fn the_execution_ends_and_the_next_begins() {
-    let mut world = World::new(|ctx, input| async move {
+    let mut driver = InstanceDriver::new(|ctx, input| async move {
         ctx.set_custom_status(format!("status of {input}"));
         ctx.set_kv_value(&input, ctx.execution_id().to_string());
         if input == "in" {
@@ -25,8 +25,8 @@ fn the_execution_ends_and_the_next_begins() {
         Ok(format!("{:?} {:?}", ctx.get_kv_all_keys(), ctx.get_custom_status()))
     })
     .with_parent();
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [done(9, "a"), raise("s", "read by nobody")],
         r#"
         10 ActivityCompleted <-9 "a"
@@ -41,9 +41,9 @@ fn the_execution_ends_and_the_next_begins() {
         = ContinuedAsNew
     "#,
     );
-    world.next_execution();
-    assert_eq!(world.execution_id, 2);
-    world.turn(
+    driver.next_execution();
+    assert_eq!(driver.execution_id, 2);
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "two" parent=boss#7 status="status of in"
@@ -55,8 +55,8 @@ fn the_execution_ends_and_the_next_begins() {
     );
     // Outcomes of the old execution are dropped.
     let late = |message: Message| Message::Item(message.address("i", 1));
-    world.turn([late(done(8, "slow")), late(fired(7)), late(child_done(6, "c"))], r#""#);
-    world.turn(
+    driver.turn([late(done(8, "slow")), late(fired(7)), late(child_done(6, "c"))], r#""#);
+    driver.turn(
         [child_done(4, "c")],
         r#"
         5 SubOrchestrationCompleted <-4 "c"
@@ -69,12 +69,12 @@ fn the_execution_ends_and_the_next_begins() {
 
 #[test]
 fn continue_as_new_without_await_counts_and_the_first_call_decides() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         drop(ctx.continue_as_new_versioned("2.0.0", "first"));
         drop(ctx.continue_as_new_typed(&vec![1]));
         Ok("beaten".to_string())
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -87,11 +87,11 @@ fn continue_as_new_without_await_counts_and_the_first_call_decides() {
 
 #[test]
 fn continue_as_new_counts_over_an_error_and_not_over_a_panic() {
-    let mut world = World::new(|ctx, input| async move {
+    let mut driver = InstanceDriver::new(|ctx, input| async move {
         drop(ctx.continue_as_new("next"));
         if input == "in" { Err("beaten".to_string()) } else { panic!("ouch") }
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -100,8 +100,8 @@ fn continue_as_new_counts_over_an_error_and_not_over_a_panic() {
         = ContinuedAsNew
     "#,
     );
-    world.next_execution();
-    world.turn(
+    driver.next_execution();
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "next"
@@ -113,16 +113,16 @@ fn continue_as_new_counts_over_an_error_and_not_over_a_panic() {
 
 #[test]
 fn status_is_readable_before_the_first_wait() {
-    let mut world = World::new(|ctx, input| async move {
+    let mut driver = InstanceDriver::new(|ctx, input| async move {
         if input == "in" {
             ctx.set_custom_status("left");
             return ctx.continue_as_new("two").await;
         }
         Ok(format!("{:?}", ctx.get_custom_status()))
     });
-    world.give([]);
-    world.next_execution();
-    world.turn(
+    driver.give([]);
+    driver.next_execution();
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "two" status="left"
@@ -135,15 +135,15 @@ fn status_is_readable_before_the_first_wait() {
 #[test]
 fn children_run_on_and_waits_are_closed() {
     // Dropped in the turn that continues: nothing is undone, and the waits are closed all the same.
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let dropped =
             (ctx.schedule_sub_orchestration("C", ""), ctx.schedule_wait("s"), ctx.schedule_activity("B", ""));
         ctx.schedule_activity("A", "").await?;
         drop(dropped);
         ctx.continue_as_new("two").await
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [done(5, "a")],
         r#"
         6 ActivityCompleted <-5 "a"
@@ -170,10 +170,10 @@ fn c9_successor_reads_all_carried_messages() {
         }
         Ok(read.to_string())
     };
-    let mut world = World::new(code);
-    world.give((0..100).map(|n| enqueue("q", &n.to_string())));
-    world.next_execution();
-    let metadata = world.give([]).commit.metadata;
+    let mut driver = InstanceDriver::new(code);
+    driver.give((0..100).map(|n| enqueue("q", &n.to_string())));
+    driver.next_execution();
+    let metadata = driver.give([]).commit.metadata;
     assert_eq!(metadata.execution_status(), Some(ExecutionStatus::Completed));
     assert_eq!(metadata.output.as_deref(), Some("100"));
 }
@@ -183,10 +183,10 @@ fn report_names_the_kind_of_start() {
     let code = |ctx: OrchestrationContext, input: String| async move {
         if input == "in" { ctx.continue_as_new("two").await } else { Ok(input) }
     };
-    let mut world = World::new(code);
-    assert_eq!(world.give([]).report.started, Some("client"));
-    world.next_execution();
-    let report = world.give([]).report;
+    let mut driver = InstanceDriver::new(code);
+    assert_eq!(driver.give([]).report.started, Some("client"));
+    driver.next_execution();
+    let report = driver.give([]).report;
     assert_eq!((report.started, report.execution_id), (Some("continueAsNew"), 2));
 }
 

@@ -18,15 +18,15 @@ impl Drop for Grenade {
 
 #[test]
 fn panic_in_the_code_fails_the_instance() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let _held = ctx.schedule_activity("A", "");
         let _wait = ctx.schedule_wait("s");
         ctx.schedule_timer(std::time::Duration::ZERO).await;
         panic!("said {}", "this")
     })
     .with_parent();
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [fired(4)],
         r#"
         5 TimerFired <-4
@@ -43,7 +43,7 @@ fn panic_in_the_code_fails_the_instance() {
 #[test]
 fn panic_payload_that_is_no_text_has_a_fixed_message() {
     for (payload, text) in [(0, "plain"), (1, "orchestration panicked"), (2, "orchestration panicked")] {
-        let mut world = World::new(move |_, _| async move {
+        let mut driver = InstanceDriver::new(move |_, _| async move {
             match payload {
                 0 => panic!("plain"),
                 1 => std::panic::panic_any(42),
@@ -51,19 +51,19 @@ fn panic_payload_that_is_no_text_has_a_fixed_message() {
                 _ => std::panic::panic_any(Grenade),
             }
         });
-        world.give([]);
-        assert_eq!(world.error(), format!("orchestration panicked: {text}"));
+        driver.give([]);
+        assert_eq!(driver.error(), format!("orchestration panicked: {text}"));
     }
 }
 
 #[test]
 fn panic_in_a_destructor_of_a_local_fails_the_instance() {
     // When the code returns.
-    let mut world = World::new(|_, _| async move {
+    let mut driver = InstanceDriver::new(|_, _| async move {
         let _grenade = Grenade;
         Ok("beaten".to_string())
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -72,7 +72,7 @@ fn panic_in_a_destructor_of_a_local_fails_the_instance() {
     "#,
     );
     // When a select drops its loser.
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let loser = async {
             let _grenade = Grenade;
             std::future::pending::<()>().await;
@@ -80,8 +80,8 @@ fn panic_in_a_destructor_of_a_local_fails_the_instance() {
         ctx.select2(ctx.schedule_activity("A", ""), loser).await;
         Ok(String::new())
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [done(2, "a")],
         r#"
         3 ActivityCompleted <-2 "a"
@@ -93,16 +93,16 @@ fn panic_in_a_destructor_of_a_local_fails_the_instance() {
 
 #[test]
 fn panic_while_an_evicted_execution_is_dropped_is_caught() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let _grenade = Grenade;
         ctx.schedule_activity("A", "").await?;
         std::mem::forget(_grenade);
         ctx.continue_as_new("").await
     });
-    world.give([]);
+    driver.give([]);
     // The instance does not fail.
-    world.forget();
-    world.turn(
+    driver.forget();
+    driver.turn(
         [done(2, "a")],
         r#"
         3 ActivityCompleted <-2 "a"
@@ -121,15 +121,15 @@ fn decisions_of_destructors_of_an_evicted_execution_are_ignored() {
             drop(self.0.schedule_activity("Z", ""));
         }
     }
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let _decides = Decides(ctx.clone());
         ctx.schedule_activity("A", "").await?;
         Ok(String::new())
     });
-    world.give([]);
-    world.forget();
+    driver.give([]);
+    driver.forget();
     // Alive, it decides.
-    world.turn(
+    driver.turn(
         [done(2, "a")],
         r#"
         3 ActivityCompleted <-2 "a"
@@ -143,14 +143,14 @@ fn decisions_of_destructors_of_an_evicted_execution_are_ignored() {
 
 #[test]
 fn panic_of_the_code_is_reported_when_destructors_run_after_it() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let _future = ctx.schedule_activity("A", "");
         let _grenade = Grenade;
         ctx.schedule_wait("s").await;
         panic!("ouch")
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [raise("s", "")],
         r#"
         4 ExternalEvent s ""
@@ -180,13 +180,13 @@ fn panic_before_the_first_poll_is_returned() {
 
 #[test]
 fn caught_panic_does_not_fail_the_instance() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             ctx.schedule_orchestration("D", "sub::reserved", "");
         }));
         ctx.schedule_activity("A", caught.is_err().to_string()).await
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"

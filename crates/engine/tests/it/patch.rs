@@ -50,12 +50,12 @@ fn newer() -> Vec<Stored> {
 
 #[test]
 fn a_new_instance_takes_the_patch_and_records_it() {
-    let mut world = World::new(both);
-    world.turn(
+    let mut driver = InstanceDriver::new(both);
+    driver.turn(
         [],
         "1 OrchestrationStarted Main \"in\"\n2 ActivityScheduled Reserve \"\"\n> activity 2 Reserve \"\"",
     );
-    world.turn(
+    driver.turn(
         [done(2, "r")],
         r#"
         3 ActivityCompleted <-2 "r"
@@ -64,8 +64,8 @@ fn a_new_instance_takes_the_patch_and_records_it() {
         > activity 5 CheckFraud ""
     "#,
     );
-    world.give([done(5, "f")]);
-    world.turn(
+    driver.give([done(5, "f")]);
+    driver.turn(
         [done(7, "paid")],
         r#"
         8 ActivityCompleted <-7 "paid"
@@ -77,10 +77,10 @@ fn a_new_instance_takes_the_patch_and_records_it() {
 
 #[test]
 fn an_instance_past_the_change_keeps_the_old_code() {
-    let mut world = World::new(both).stored(history(NOW, older()));
-    world.turn([], "");
-    assert!(!world.memory().unwrap().patches()["fraud"]);
-    world.turn(
+    let mut driver = InstanceDriver::new(both).stored(history(NOW, older()));
+    driver.turn([], "");
+    assert!(!driver.memory().unwrap().patches()["fraud"]);
+    driver.turn(
         [done(4, "paid")],
         r#"
         5 ActivityCompleted <-4 "paid"
@@ -92,8 +92,9 @@ fn an_instance_past_the_change_keeps_the_old_code() {
 
 #[test]
 fn a_running_instance_before_the_change_takes_it() {
-    let mut world = World::new(both).stored(history(NOW, vec![started("in"), activity("Reserve", "")]));
-    world.turn(
+    let mut driver =
+        InstanceDriver::new(both).stored(history(NOW, vec![started("in"), activity("Reserve", "")]));
+    driver.turn(
         [done(2, "r")],
         r#"
         3 ActivityCompleted <-2 "r"
@@ -102,7 +103,7 @@ fn a_running_instance_before_the_change_takes_it() {
         > activity 5 CheckFraud ""
     "#,
     );
-    assert!(world.memory().unwrap().patches()["fraud"]);
+    assert!(driver.memory().unwrap().patches()["fraud"]);
 }
 
 #[test]
@@ -115,11 +116,11 @@ fn an_old_answer_holds_for_all_later_calls() {
         }
         Ok(format!("{answers:?}"))
     };
-    let mut world = World::new(code).stored(history(NOW, vec![started("in"), timer(700)]));
-    world.give([fired(2)]);
-    world.forget();
-    world.give([fired(4)]);
-    world.turn(
+    let mut driver = InstanceDriver::new(code).stored(history(NOW, vec![started("in"), timer(700)]));
+    driver.give([fired(2)]);
+    driver.forget();
+    driver.give([fired(4)]);
+    driver.turn(
         [fired(6)],
         r#"
         7 TimerFired <-6
@@ -135,9 +136,9 @@ fn a_removed_call_is_skipped_and_a_moved_call_repeats() {
         assert!(ctx.patched("fraud"), "the history takes the patch");
         after(ctx, input).await
     };
-    for mut world in [World::new(after), World::new(moved)] {
-        world = world.stored(history(NOW, newer()));
-        world.turn(
+    for mut driver in [InstanceDriver::new(after), InstanceDriver::new(moved)] {
+        driver = driver.stored(history(NOW, newer()));
+        driver.turn(
             [done(7, "paid")],
             r#"
             8 ActivityCompleted <-7 "paid"
@@ -150,8 +151,8 @@ fn a_removed_call_is_skipped_and_a_moved_call_repeats() {
 
 #[test]
 fn a_patch_that_is_removed_too_early_is_a_mismatch_that_names_the_remedy() {
-    let mut world = World::new(after).stored(history(NOW, older()));
-    world.turn([], r#"
+    let mut driver = InstanceDriver::new(after).stored(history(NOW, older()));
+    driver.turn([], r#"
         5 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 4 of instance 'i' execution 1 is activity 'Charge', and the code now asks for activity 'CheckFraud' at patch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         6 ActivityCancelRequested <-4 "orchestration_terminal_failed"
         - activity 4
@@ -161,9 +162,9 @@ fn a_patch_that_is_removed_too_early_is_a_mismatch_that_names_the_remedy() {
 
 #[test]
 fn code_older_than_a_taken_patch_is_a_mismatch_that_names_the_patch() {
-    let mut world = World::new(before).stored(history(NOW, newer()));
-    world.give([]);
-    let error = world.error();
+    let mut driver = InstanceDriver::new(before).stored(history(NOW, newer()));
+    driver.give([]);
+    let error = driver.error();
     assert!(error.contains("event 5 of instance 'i' execution 1 is activity 'CheckFraud'"), "{error}");
     assert!(error.ends_with("the history takes patch 'fraud', and the code does not ask for it: is the code older than the patch?"), "{error}");
 }
@@ -175,14 +176,14 @@ fn a_mismatch_in_the_old_code_of_a_patch_names_the_patch() {
         let name = if ctx.patched("fraud") { "CheckFraud" } else { "Edited" };
         ctx.schedule_activity(name, "").await
     };
-    let mut world = World::new(code).stored(history(NOW, older()));
-    let place = world.give([]).report.mismatch.unwrap();
+    let mut driver = InstanceDriver::new(code).stored(history(NOW, older()));
+    let place = driver.give([]).report.mismatch.unwrap();
     assert_eq!(place.event_id, Some(4));
     assert!(place.site.unwrap().file().ends_with("patch.rs"));
     assert!(
-        world.error().ends_with("the history is older than patch 'fraud', so its old code runs"),
+        driver.error().ends_with("the history is older than patch 'fraud', so its old code runs"),
         "{}",
-        world.error()
+        driver.error()
     );
 }
 
@@ -195,16 +196,16 @@ fn every_execution_decides_for_itself() {
         ctx.schedule_activity("A", "").await?;
         if input == "in" { ctx.continue_as_new("two").await } else { Ok("end".to_string()) }
     };
-    let mut world = World::new(code);
-    world.give([]);
-    world.give([fired(3)]);
-    world.give([done(5, "")]);
-    world.next_execution();
-    assert!(world.kv.contains_key("__outlast:patch:rounds"), "the store keeps the key");
+    let mut driver = InstanceDriver::new(code);
+    driver.give([]);
+    driver.give([fired(3)]);
+    driver.give([done(5, "")]);
+    driver.next_execution();
+    assert!(driver.kv.contains_key("__outlast:patch:rounds"), "the store keeps the key");
     // The successor began in a process without the change.
-    world = world.stored(history(NOW, vec![started("two"), activity("A", "")]));
-    world.turn([], "");
-    world.turn(
+    driver = driver.stored(history(NOW, vec![started("two"), activity("A", "")]));
+    driver.turn([], "");
+    driver.turn(
         [done(2, "")],
         r#"
         3 ActivityCompleted <-2 ""
@@ -216,14 +217,14 @@ fn every_execution_decides_for_itself() {
 
 #[test]
 fn markers_survive_the_removal_of_all_keys() {
-    let mut world = World::new(|ctx: OrchestrationContext, _| async move {
+    let mut driver = InstanceDriver::new(|ctx: OrchestrationContext, _| async move {
         let first = ctx.patched("p");
         ctx.set_kv_value("k", "v");
         ctx.clear_all_kv_values();
         ctx.schedule_timer(Duration::from_millis(5)).await;
         Ok(format!("{first} {} {:?}", ctx.patched("p"), ctx.get_kv_all_keys()))
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -234,8 +235,8 @@ fn markers_survive_the_removal_of_all_keys() {
         > timer 5 @1015
     "#,
     );
-    world.forget();
-    world.turn(
+    driver.forget();
+    driver.turn(
         [fired(5)],
         r#"
         6 TimerFired <-5
@@ -256,8 +257,8 @@ fn a_patch_between_waits_that_began_earlier_is_taken() {
         b.await
     };
     let stored = vec![started("in"), activity("A", ""), activity("B", ""), completed(2, "a")];
-    let mut world = World::new(code).stored(history(NOW, stored));
-    world.turn(
+    let mut driver = InstanceDriver::new(code).stored(history(NOW, stored));
+    driver.turn(
         [done(3, "b")],
         r#"
         5 ActivityCompleted <-3 "b"
@@ -266,8 +267,8 @@ fn a_patch_between_waits_that_began_earlier_is_taken() {
         > activity 7 C ""
     "#,
     );
-    world.forget();
-    world.turn(
+    driver.forget();
+    driver.turn(
         [done(7, "c")],
         r#"
         8 ActivityCompleted <-7 "c"
@@ -283,12 +284,12 @@ fn keys_of_patches_cannot_be_written_or_removed_by_code() {
         |ctx: &OrchestrationContext| ctx.set_kv_value("__outlast:patch:p", "true"),
         |ctx: &OrchestrationContext| ctx.clear_kv_value("__outlast:patch:p"),
     ] {
-        let mut world = World::new(move |ctx: OrchestrationContext, _| async move {
+        let mut driver = InstanceDriver::new(move |ctx: OrchestrationContext, _| async move {
             ctx.patched("p");
             call(&ctx);
             ctx.schedule_activity("A", "").await
         });
-        world.give([]);
-        assert!(world.error().contains("is reserved for ctx.patched"), "{}", world.error());
+        driver.give([]);
+        assert!(driver.error().contains("is reserved for ctx.patched"), "{}", driver.error());
     }
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 #[test]
 fn message_before_its_dequeue_is_kept() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         let first = ctx.dequeue_event("q").await;
         let second = ctx.dequeue_event("q").await;
         Ok(format!("{first}{second}{}", ctx.dequeue_event("q").await))
     });
-    world.turn(
+    driver.turn(
         [enqueue("q", "1"), enqueue("other", "x")],
         r#"
         1 OrchestrationStarted Main "in"
@@ -23,7 +23,7 @@ fn message_before_its_dequeue_is_kept() {
         > activity 4 A ""
     "#,
     );
-    world.turn(
+    driver.turn(
         [enqueue("q", "2"), done(4, "")],
         r#"
         5 ExternalEventPersistent q "2"
@@ -33,7 +33,7 @@ fn message_before_its_dequeue_is_kept() {
         9 ExternalSubscribedPersistent q
     "#,
     );
-    world.turn(
+    driver.turn(
         [enqueue("q", "3")],
         r#"
         10 ExternalEventPersistent q "3"
@@ -45,19 +45,19 @@ fn message_before_its_dequeue_is_kept() {
 
 #[test]
 fn message_is_read_by_the_oldest_dequeue() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let (older, newer) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
         let newer = newer.await;
         Ok(format!("{} {newer}", older.await))
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [enqueue("q", "1")],
         r#"
         4 ExternalEventPersistent q "1"
     "#,
     );
-    world.turn(
+    driver.turn(
         [enqueue("q", "2")],
         r#"
         5 ExternalEventPersistent q "2"
@@ -69,7 +69,7 @@ fn message_is_read_by_the_oldest_dequeue() {
 
 #[test]
 fn message_of_a_dropped_dequeue_goes_to_the_next_dequeue() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let (older, newer) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
         let timer = ctx.schedule_timer(Duration::from_secs(1));
         let newer = async {
@@ -83,14 +83,14 @@ fn message_of_a_dropped_dequeue_goes_to_the_next_dequeue() {
         let (newer, ()) = ctx.join2(newer, drops).await;
         Ok(newer)
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [enqueue("q", "1")],
         r#"
         5 ExternalEventPersistent q "1"
     "#,
     );
-    world.turn(
+    driver.turn(
         [fired(4)],
         r#"
         6 TimerFired <-4
@@ -104,7 +104,7 @@ fn message_of_a_dropped_dequeue_goes_to_the_next_dequeue() {
 #[test]
 fn r2_cancelled_older_dequeue_does_not_shift() {
     // The newer dequeue has read message 2; message 1 must go to the third dequeue, and message 2 to no other.
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let (older, newer) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
         let newer = newer.await;
         drop(older);
@@ -112,9 +112,9 @@ fn r2_cancelled_older_dequeue_does_not_shift() {
         let fourth = ctx.dequeue_event("q").await;
         Ok(format!("{newer} {third} {fourth}"))
     });
-    world.give([]);
-    world.give([enqueue("q", "1")]);
-    world.turn(
+    driver.give([]);
+    driver.give([enqueue("q", "1")]);
+    driver.turn(
         [enqueue("q", "2")],
         r#"
         5 ExternalEventPersistent q "2"
@@ -123,7 +123,7 @@ fn r2_cancelled_older_dequeue_does_not_shift() {
         8 ExternalSubscribedPersistentCancelled <-2 "dropped_future"
     "#,
     );
-    world.turn(
+    driver.turn(
         [enqueue("q", "3")],
         r#"
         9 ExternalEventPersistent q "3"
@@ -134,8 +134,8 @@ fn r2_cancelled_older_dequeue_does_not_shift() {
 }
 
 /// Several dequeues in one turn with messages waiting: a select must pick the same winner on replay.
-fn picks(poll_second_first: bool) -> World {
-    World::new(move |ctx, _| async move {
+fn picks(poll_second_first: bool) -> InstanceDriver {
+    InstanceDriver::new(move |ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         let (first, second) = (ctx.dequeue_event("a"), ctx.dequeue_event("b"));
         let winner = if poll_second_first {
@@ -156,22 +156,22 @@ fn picks(poll_second_first: bool) -> World {
 #[test]
 fn r1_several_queue_waits_in_one_turn_have_one_winner() {
     for poll_second_first in [false, true] {
-        let mut world = picks(poll_second_first);
-        world.give([enqueue("b", "b"), enqueue("a", "a")]);
+        let mut driver = picks(poll_second_first);
+        driver.give([enqueue("b", "b"), enqueue("a", "a")]);
         // The dequeue that is bound first reads first, in any order of arguments.
-        let output = output_text(&world.give([done(4, "")]));
+        let output = output_text(&driver.give([done(4, "")]));
         assert!(output.contains("ActivityScheduled first a"), "{output}");
-        world.forget();
-        world.give([raise("nothing", "")]);
-        assert!(!world.has_ended());
+        driver.forget();
+        driver.give([raise("nothing", "")]);
+        assert!(!driver.has_ended());
     }
 }
 
 #[test]
 fn r1_live_turn_polls_after_each_bound_dequeue() {
-    let mut world = picks(false);
-    world.give([enqueue("b", "b"), enqueue("a", "a")]);
-    world.turn(
+    let mut driver = picks(false);
+    driver.give([enqueue("b", "b"), enqueue("a", "a")]);
+    driver.turn(
         [done(4, "")],
         r#"
         5 ActivityCompleted <-4 ""
@@ -193,11 +193,11 @@ fn c9_thousands_of_messages_are_read_in_one_turn() {
         }
         Ok(sum.to_string())
     };
-    let mut world = World::new(code);
-    world.opening.input = "5000".to_string();
-    world.give([]);
+    let mut driver = InstanceDriver::new(code);
+    driver.opening.input = "5000".to_string();
+    driver.give([]);
     let batch: Vec<Message> = (1..=5_000).map(|n| enqueue("q", &n.to_string())).collect();
-    let output = world.give(batch);
+    let output = driver.give(batch);
     let metadata = output.commit.metadata;
     assert_eq!(metadata.execution_status(), Some(ExecutionStatus::Completed));
     assert_eq!(metadata.output, Some((5_000 * 5_001 / 2).to_string()));
@@ -216,14 +216,14 @@ fn c9_reading_messages_does_not_count_as_decisions() {
             }
         }
     };
-    let mut world = World::new(code).limited(|limits| limits.decisions_per_turn = 10);
+    let mut driver = InstanceDriver::new(code).limited(|limits| limits.decisions_per_turn = 10);
     let batch: Vec<Message> = (1..=30).map(|n| enqueue("q", &n.to_string())).collect();
-    assert_eq!(world.give(batch).commit.worker_items.len(), 1);
+    assert_eq!(driver.give(batch).commit.worker_items.len(), 1);
 }
 
 #[test]
 fn unread_messages_go_to_the_next_execution_in_order() {
-    let mut world = World::new(|ctx, input| async move {
+    let mut driver = InstanceDriver::new(|ctx, input| async move {
         if input == "in" {
             let _held = ctx.dequeue_event("held");
             let message = ctx.dequeue_event("a").await;
@@ -232,7 +232,7 @@ fn unread_messages_go_to_the_next_execution_in_order() {
         let (b, a) = (ctx.dequeue_event("b").await, ctx.dequeue_event("a").await);
         Ok(format!("{input} {a} {b} {}", ctx.dequeue_event("held").await))
     });
-    world.turn(
+    driver.turn(
         [enqueue("b", "b1"), enqueue("a", "a1"), enqueue("held", "h1"), enqueue("a", "a2")],
         r#"
         1 OrchestrationStarted Main "in"
@@ -248,8 +248,8 @@ fn unread_messages_go_to_the_next_execution_in_order() {
         = ContinuedAsNew
     "#,
     );
-    world.next_execution();
-    world.turn(
+    driver.next_execution();
+    driver.turn(
         [enqueue("a", "a3")],
         r#"
         1 OrchestrationStarted Main "a1" carried=[("b", "b1"), ("held", "h1"), ("a", "a2")]
@@ -269,8 +269,8 @@ fn unread_messages_go_to_the_next_execution_in_order() {
 #[test]
 fn messages_over_the_carry_limit_are_lost_with_a_warning() {
     let code = |ctx: OrchestrationContext, _| async move { ctx.continue_as_new("").await };
-    let mut world = World::new(code).limited(|limits| limits.carry_forward_events = 2);
-    world.turn([enqueue("q", "1"), enqueue("r", "2"), enqueue("q", "3")], r#"
+    let mut driver = InstanceDriver::new(code).limited(|limits| limits.carry_forward_events = 2);
+    driver.turn([enqueue("q", "1"), enqueue("r", "2"), enqueue("q", "3")], r#"
         1 OrchestrationStarted Main "in"
         2 ExternalEventPersistent q "1"
         3 ExternalEventPersistent r "2"
@@ -280,12 +280,12 @@ fn messages_over_the_carry_limit_are_lost_with_a_warning() {
         = ContinuedAsNew
         ! a message of queue 'q' is lost: continue-as-new carries over 2 unread messages; read more before it, or raise limits.carry_forward_events
     "#);
-    let mut world = World::new(code);
-    let output = world.give((0..101).map(|n| enqueue("q", &n.to_string())));
+    let mut driver = InstanceDriver::new(code);
+    let output = driver.give((0..101).map(|n| enqueue("q", &n.to_string())));
     assert_eq!(output.report.warnings.len(), 1);
-    world.next_execution();
-    assert_eq!(world.opening.carried.len(), 100);
-    assert_eq!(world.opening.carried[99].1, "99");
+    driver.next_execution();
+    assert_eq!(driver.opening.carried.len(), 100);
+    assert_eq!(driver.opening.carried[99].1, "99");
 }
 
 #[test]
@@ -294,28 +294,28 @@ fn messages_over_the_carry_bytes_are_sent_again() {
     const DATA: [&str; 4] = ["11111", "22222", "33333", "44444"];
     // Six bytes each: name and data.
     for (bytes, carried) in [(24, 4), (23, 3), (12, 2), (0, 1)] {
-        let mut world = World::new(code).limited(|limits| limits.carry_forward_bytes = bytes);
-        let output = world.give(DATA.map(|data| enqueue("q", data)));
+        let mut driver = InstanceDriver::new(code).limited(|limits| limits.carry_forward_bytes = bytes);
+        let output = driver.give(DATA.map(|data| enqueue("q", data)));
         let again = output.commit.orchestrator_items[1..].iter().map(|item| match item {
             WorkItem::QueueMessage { name, data, .. } if name == "q" => data.as_str(),
             other => panic!("{other:?}"),
         });
         assert!(again.eq(DATA[carried..].iter().copied()), "{bytes}: {:?}", output.commit.orchestrator_items);
         assert_eq!(output.report.warnings.len(), usize::from(carried < 4), "{:?}", output.report.warnings);
-        world.next_execution();
-        assert_eq!(world.opening.carried.len(), carried, "{bytes}");
+        driver.next_execution();
+        assert_eq!(driver.opening.carried.len(), carried, "{bytes}");
     }
 }
 
 #[test]
 #[allow(deprecated, reason = "the old names stay")]
 fn deprecated_names_dequeue() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let text = ctx.schedule_wait_persistent("q").await;
         let number = ctx.schedule_wait_persistent_typed::<u32>("q").await;
         Ok(format!("{text} {number}"))
     });
-    world.turn(
+    driver.turn(
         [enqueue("q", "x"), enqueue("q", "7")],
         r#"
         1 OrchestrationStarted Main "in"

@@ -27,8 +27,8 @@ async fn traces(ctx: OrchestrationContext, _: String) -> Result<String, String> 
 #[test]
 fn r5_each_line_is_logged_once() {
     // A restart before every turn.
-    let mut world = World::new(traces);
-    world.turn(
+    let mut driver = InstanceDriver::new(traces);
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -39,25 +39,25 @@ fn r5_each_line_is_logged_once() {
         ~ INFO begins
     "#,
     );
-    world.forget();
+    driver.forget();
     // A join that is half done: nothing is decided because of it.
-    world.turn(
+    driver.turn(
         [done(2, "a")],
         r#"
         4 ActivityCompleted <-2 "a"
         ~ custom a is there
     "#,
     );
-    world.forget();
-    world.turn(
+    driver.forget();
+    driver.turn(
         [raise("s", "")],
         r#"
         5 ExternalEvent s ""
         ! event 's' was raised while no wait for it was open, and is not delivered
     "#,
     );
-    world.forget();
-    world.turn(
+    driver.forget();
+    driver.turn(
         [done(3, "b")],
         r#"
         6 ActivityCompleted <-3 "b"
@@ -68,8 +68,8 @@ fn r5_each_line_is_logged_once() {
         ~ DEBUG Ok("a") Ok("b")
     "#,
     );
-    world.forget();
-    world.turn(
+    driver.forget();
+    driver.turn(
         [done(7, "c")],
         r#"
         8 ActivityCompleted <-7 "c"
@@ -89,12 +89,12 @@ fn r5_is_replaying_is_about_the_event_that_unblocked_the_code() {
         Ok(format!("{begins} {after_a} {}", ctx.is_replaying()))
     };
     // Not deterministic by design: only the execution in memory runs.
-    let mut warm = World::new(code).unchecked();
+    let mut warm = InstanceDriver::new(code).unchecked();
     warm.give([]);
     warm.give([done(2, "")]);
     warm.give([done(4, "")]);
     assert!(format!("{:?}", warm.history).contains("false false false"));
-    let mut cold = World::new(code).unchecked();
+    let mut cold = InstanceDriver::new(code).unchecked();
     cold.give([]);
     cold.give([done(2, "")]);
     cold.forget();
@@ -104,11 +104,11 @@ fn r5_is_replaying_is_about_the_event_that_unblocked_the_code() {
 
 #[test]
 fn lines_of_a_turn_that_fails_are_reported() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.trace_info("last words");
         panic!("ouch")
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"

@@ -9,12 +9,12 @@ const STEP: Duration = Duration::from_millis(100);
 
 #[test]
 fn failed_attempt_is_followed_by_a_timer_and_another_attempt() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let policy =
             RetryPolicy::new(2).with_backoff(BackoffStrategy::Fixed { delay: STEP }).with_timeout(STEP * 10);
         ctx.schedule_activity_with_retry("A", "x", policy).await
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -24,7 +24,7 @@ fn failed_attempt_is_followed_by_a_timer_and_another_attempt() {
         > timer 3 @2010
     "#,
     );
-    world.turn(
+    driver.turn(
         [fails(2, "first")],
         r#"
         4 ActivityFailed <-2 application: first
@@ -33,7 +33,7 @@ fn failed_attempt_is_followed_by_a_timer_and_another_attempt() {
         ~ WARN Activity 'A' attempt 1/2 failed: first. Retrying...
     "#,
     );
-    world.turn(
+    driver.turn(
         [fired(5)],
         r#"
         6 TimerFired <-5
@@ -43,7 +43,7 @@ fn failed_attempt_is_followed_by_a_timer_and_another_attempt() {
         > timer 8 @2030
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(7, "ok")],
         r#"
         9 ActivityCompleted <-7 "ok"
@@ -55,13 +55,13 @@ fn failed_attempt_is_followed_by_a_timer_and_another_attempt() {
 
 #[test]
 fn the_last_error_is_returned_as_it_is() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let policy = RetryPolicy::new(2).with_backoff(BackoffStrategy::None);
         ctx.schedule_activity_with_retry("A", "x", policy).await
     });
-    world.give([]);
+    driver.give([]);
     // No timer for no wait.
-    world.turn(
+    driver.turn(
         [fails(2, "first")],
         r#"
         3 ActivityFailed <-2 application: first
@@ -70,7 +70,7 @@ fn the_last_error_is_returned_as_it_is() {
         ~ WARN Activity 'A' attempt 1/2 failed: first. Retrying...
     "#,
     );
-    world.turn(
+    driver.turn(
         [fails(4, "second")],
         r#"
         5 ActivityFailed <-4 application: second
@@ -82,13 +82,13 @@ fn the_last_error_is_returned_as_it_is() {
 
 #[test]
 fn attempt_over_its_timeout_is_not_retried() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let policy = RetryPolicy::new(3).with_timeout(STEP);
         let result = ctx.schedule_activity_with_retry("A", "x", policy).await;
         ctx.schedule_activity("B", format!("{result:?}")).await
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [fired(3)],
         r#"
         4 TimerFired <-3
@@ -107,17 +107,17 @@ fn delays_grow_by_the_policy() {
             let policy = RetryPolicy::new(4).with_backoff(backoff.clone());
             async move { ctx.schedule_activity_with_retry("A", "x", policy).await }
         };
-        let mut world = World::new(code);
-        world.give([]);
+        let mut driver = InstanceDriver::new(code);
+        driver.give([]);
         let mut delays = Vec::new();
-        while !world.has_ended() {
-            let last = world.history.len() as u64;
-            let output = world.give([fails(last, "no")]);
+        while !driver.has_ended() {
+            let last = driver.history.len() as u64;
+            let output = driver.give([fails(last, "no")]);
             if let Some(outlast_model::WorkItem::TimerFired { id, fire_at_ms, .. }) =
                 output.commit.orchestrator_items.first()
             {
-                delays.push(fire_at_ms - world.now_ms);
-                world.give([fired(*id)]);
+                delays.push(fire_at_ms - driver.now_ms);
+                driver.give([fired(*id)]);
             }
         }
         delays
@@ -130,11 +130,11 @@ fn delays_grow_by_the_policy() {
 
 #[test]
 fn retry_schedules_its_first_attempt_when_polled() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         drop(ctx.schedule_activity_with_retry("A", "x", RetryPolicy::default()));
         ctx.schedule_activity("B", "").await
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -146,7 +146,7 @@ fn retry_schedules_its_first_attempt_when_polled() {
 
 #[test]
 fn retry_keeps_session_and_types() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let policy = || RetryPolicy::new(2).with_backoff(BackoffStrategy::None);
         let typed = ctx.schedule_activity_with_retry_typed::<_, u32>("A", &1, policy());
         let pinned = ctx.schedule_activity_with_retry_on_session("B", "x", policy(), "s");
@@ -154,7 +154,7 @@ fn retry_keeps_session_and_types() {
         let (typed, pinned, both) = ctx.join3(typed, pinned, both).await;
         Ok(format!("{typed:?} {pinned:?} {both:?}"))
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -166,7 +166,7 @@ fn retry_keeps_session_and_types() {
         > activity 4 C "2" session=s
     "#,
     );
-    world.turn(
+    driver.turn(
         [fails(3, "again"), done(2, "7")],
         r#"
         5 ActivityFailed <-3 application: again
@@ -176,7 +176,7 @@ fn retry_keeps_session_and_types() {
         ~ WARN Activity 'B' (session=s) attempt 1/2 failed: again. Retrying...
     "#,
     );
-    world.turn([done(4, "not a number"), done(7, "b")], r#"
+    driver.turn([done(4, "not a number"), done(7, "b")], r#"
         8 ActivityCompleted <-4 "not a number"
         9 ActivityCompleted <-7 "b"
         10 OrchestrationCompleted "Ok(7) Ok(\"b\") Err(\"invalid type: string \\\"not a number\\\", expected u32\")"
@@ -186,17 +186,17 @@ fn retry_keeps_session_and_types() {
 
 #[test]
 fn system_failures_are_not_tried_again() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.schedule_activity_with_retry("A", "x", RetryPolicy::default()).await
     });
-    world.give([]);
-    world.give([breaks(2)]);
-    assert_eq!(world.error(), "infrastructure:disk: on fire");
+    driver.give([]);
+    driver.give([breaks(2)]);
+    assert_eq!(driver.error(), "infrastructure:disk: on fire");
 }
 
 #[test]
 fn report_lists_retried_activities_with_their_attempt() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let policy = RetryPolicy::new(4).with_backoff(BackoffStrategy::None);
         ctx.schedule_activity_with_retry("A", "x", policy).await?;
         ctx.schedule_activity("B", "").await
@@ -206,8 +206,8 @@ fn report_lists_retried_activities_with_their_attempt() {
         retries.map(|retry| (retry.activity_id, retry.name, retry.attempt)).collect::<Vec<_>>()
     };
     // Every turn is also replayed, with the same result.
-    assert_eq!(reported(world.give([])), []);
-    assert_eq!(reported(world.give([fails(2, "first")])), [(4, "A".to_string(), 2)]);
-    assert_eq!(reported(world.give([fails(4, "second")])), [(6, "A".to_string(), 3)]);
-    assert_eq!(reported(world.give([done(6, "ok")])), [], "B is no retry");
+    assert_eq!(reported(driver.give([])), []);
+    assert_eq!(reported(driver.give([fails(2, "first")])), [(4, "A".to_string(), 2)]);
+    assert_eq!(reported(driver.give([fails(4, "second")])), [(6, "A".to_string(), 3)]);
+    assert_eq!(reported(driver.give([done(6, "ok")])), [], "B is no retry");
 }

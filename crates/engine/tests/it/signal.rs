@@ -6,14 +6,14 @@ use std::time::Duration;
 
 #[test]
 fn nth_wait_gets_the_nth_event() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let (a, b) = (ctx.schedule_wait("s"), ctx.schedule_wait("s"));
         let other = ctx.schedule_wait("t");
         let (b, a) = ctx.join2(b, a).await;
         Ok(format!("{a} {b} {}", other.await))
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [raise("s", "1"), raise("t", "t"), raise("s", "2"), raise("s", "3")],
         r#"
         5 ExternalEvent s "1"
@@ -28,12 +28,12 @@ fn nth_wait_gets_the_nth_event() {
 
 #[test]
 fn event_without_open_wait_is_recorded_and_not_delivered() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         Ok(ctx.schedule_wait("s").await)
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [raise("s", "early")],
         r#"
         3 ExternalEvent s "early"
@@ -41,7 +41,7 @@ fn event_without_open_wait_is_recorded_and_not_delivered() {
     "#,
     );
     // In the same batch as the outcome that leads to the wait, behind it: early all the same.
-    world.turn(
+    driver.turn(
         [done(2, "a"), raise("s", "early too")],
         r#"
         4 ActivityCompleted <-2 "a"
@@ -50,7 +50,7 @@ fn event_without_open_wait_is_recorded_and_not_delivered() {
         ! event 's' was raised while no wait for it was open, and is not delivered
     "#,
     );
-    world.turn(
+    driver.turn(
         [raise("s", "at last")],
         r#"
         7 ExternalEvent s "at last"
@@ -67,8 +67,8 @@ fn r3_early_events_are_kept_for_executions_that_buffer() {
         let (a, b) = ctx.join2(ctx.schedule_wait("s"), ctx.schedule_wait("s")).await;
         Ok(format!("{a} {b} {}", ctx.schedule_wait("s").await))
     };
-    let mut world = World::new(code).buffered();
-    world.turn(
+    let mut driver = InstanceDriver::new(code).buffered();
+    driver.turn(
         [raise("s", "1")],
         r#"
         1 OrchestrationStarted Main "in"
@@ -77,7 +77,7 @@ fn r3_early_events_are_kept_for_executions_that_buffer() {
         > activity 3 A ""
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(3, "a"), raise("s", "2")],
         r#"
         4 ActivityCompleted <-3 "a"
@@ -87,7 +87,7 @@ fn r3_early_events_are_kept_for_executions_that_buffer() {
         8 ExternalSubscribed s
     "#,
     );
-    world.turn(
+    driver.turn(
         [raise("s", "3")],
         r#"
         9 ExternalEvent s "3"
@@ -95,19 +95,19 @@ fn r3_early_events_are_kept_for_executions_that_buffer() {
         = Completed
     "#,
     );
-    assert_eq!(world.history[0].duroxide_version, "0.1.32+buffered");
+    assert_eq!(driver.history[0].duroxide_version, "0.1.32+buffered");
 }
 
 #[test]
 fn r3_a_kept_event_is_not_taken_by_a_wait_that_is_dropped_at_once() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         drop(ctx.schedule_wait("s"));
         Ok(ctx.schedule_wait("s").await)
     })
     .buffered();
-    world.give([raise("s", "1")]);
-    world.turn(
+    driver.give([raise("s", "1")]);
+    driver.turn(
         [done(3, "a")],
         r#"
         4 ActivityCompleted <-3 "a"
@@ -130,9 +130,9 @@ fn r3_event_after_a_timeout_is_kept_for_the_next_wait() {
             }
         }
     };
-    let mut world = World::new(code).buffered();
-    world.give([]);
-    world.turn(
+    let mut driver = InstanceDriver::new(code).buffered();
+    driver.give([]);
+    driver.turn(
         [fired(2), raise("s", "x")],
         r#"
         4 TimerFired <-2
@@ -145,9 +145,9 @@ fn r3_event_after_a_timeout_is_kept_for_the_next_wait() {
     "#,
     );
     // Without buffering it is lost.
-    let mut world = World::new(code);
-    world.give([]);
-    world.turn(
+    let mut driver = InstanceDriver::new(code);
+    driver.give([]);
+    driver.turn(
         [fired(2), raise("s", "x")],
         r#"
         4 TimerFired <-2
@@ -163,14 +163,14 @@ fn r3_event_after_a_timeout_is_kept_for_the_next_wait() {
 
 #[test]
 fn dropped_wait_loses_its_place_at_once() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let (a, b) = (ctx.schedule_wait("s"), ctx.schedule_wait("s"));
         ctx.schedule_activity("A", "").await?;
         drop(a);
         Ok(b.await)
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [done(4, ""), raise("s", "x")],
         r#"
         5 ActivityCompleted <-4 ""
@@ -184,14 +184,14 @@ fn dropped_wait_loses_its_place_at_once() {
 
 #[test]
 fn assigned_event_stays_with_its_dropped_wait() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let a = ctx.schedule_wait("s");
         ctx.schedule_activity("A", "").await?;
         drop(a);
         Ok(ctx.schedule_wait("s").await)
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [raise("s", "for a"), done(3, "")],
         r#"
         4 ExternalEvent s "for a"
@@ -200,7 +200,7 @@ fn assigned_event_stays_with_its_dropped_wait() {
         7 ExternalSubscribedCancelled <-2 "dropped_future"
     "#,
     );
-    world.turn(
+    driver.turn(
         [raise("s", "for b")],
         r#"
         8 ExternalEvent s "for b"
@@ -212,12 +212,12 @@ fn assigned_event_stays_with_its_dropped_wait() {
 
 #[test]
 fn equal_events_are_distinct() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         Ok(format!("{}{}", ctx.schedule_wait("s").await, ctx.schedule_wait("s").await))
     });
-    world.give([]);
-    world.give([raise("s", "x")]);
-    world.turn(
+    driver.give([]);
+    driver.give([raise("s", "x")]);
+    driver.turn(
         [raise("s", "x")],
         r#"
         5 ExternalEvent s "x"
@@ -229,19 +229,19 @@ fn equal_events_are_distinct() {
 
 #[test]
 fn queue_and_event_of_one_name_are_separate() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let (event, message) = ctx.join2(ctx.schedule_wait("n"), ctx.dequeue_event("n")).await;
         Ok(format!("{event} {message}"))
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [enqueue("n", "message"), enqueue("n", "more")],
         r#"
         4 ExternalEventPersistent n "message"
         5 ExternalEventPersistent n "more"
     "#,
     );
-    world.turn(
+    driver.turn(
         [raise("n", "event")],
         r#"
         6 ExternalEvent n "event"
@@ -253,32 +253,33 @@ fn queue_and_event_of_one_name_are_separate() {
 
 #[test]
 fn l5_typed_wait_error_names_the_event_and_the_decoder_error() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let wait = ctx.try_schedule_wait_typed::<u32>("s").await;
         let message = ctx.try_dequeue_event_typed::<u32>("q").await;
         Ok(format!("{wait:?} {message:?}"))
     });
-    world.give([]);
-    world.give([raise("s", "{")]);
-    world.turn([enqueue("q", "5")], r#"
+    driver.give([]);
+    driver.give([raise("s", "{")]);
+    driver.turn([enqueue("q", "5")], r#"
         5 ExternalEventPersistent q "5"
         6 OrchestrationCompleted "Err(\"event 's' could not be decoded: invalid type: string \\\"{\\\", expected u32\") Ok(5)"
         = Completed
     "#);
-    let mut world =
-        World::new(|ctx, _| async move { Ok(ctx.schedule_wait_typed::<u32>("s").await.to_string()) });
-    world.give([]);
-    world.turn([raise("s", "{")], r#"
+    let mut driver =
+        InstanceDriver::new(
+            |ctx, _| async move { Ok(ctx.schedule_wait_typed::<u32>("s").await.to_string()) },
+        );
+    driver.give([]);
+    driver.turn([raise("s", "{")], r#"
         3 ExternalEvent s "{"
         4 OrchestrationFailed panicked: orchestration panicked: event 's' could not be decoded: invalid type: string "{", expected u32
         = Failed
     "#);
-    let mut world =
-        World::new(
-            |ctx, _| async move { Ok(ctx.dequeue_event_typed::<Vec<u32>>("q").await.len().to_string()) },
-        );
-    world.give([]);
-    world.turn(
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
+        Ok(ctx.dequeue_event_typed::<Vec<u32>>("q").await.len().to_string())
+    });
+    driver.give([]);
+    driver.turn(
         [enqueue("q", "[1,2]")],
         r#"
         3 ExternalEventPersistent q "[1,2]"

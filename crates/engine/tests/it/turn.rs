@@ -7,12 +7,12 @@ use std::time::Duration;
 
 #[test]
 fn sequence_runs_one_turn_per_outcome() {
-    let mut world = World::new(|ctx, input| async move {
+    let mut driver = InstanceDriver::new(|ctx, input| async move {
         let a = ctx.schedule_activity("A", input).await?;
         let b = ctx.schedule_activity("B", a).await?;
         Ok(format!("{b}!"))
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -20,7 +20,7 @@ fn sequence_runs_one_turn_per_outcome() {
         > activity 2 A "in"
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(2, "a")],
         r#"
         3 ActivityCompleted <-2 "a"
@@ -28,7 +28,7 @@ fn sequence_runs_one_turn_per_outcome() {
         > activity 4 B "a"
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(4, "b")],
         r#"
         5 ActivityCompleted <-4 "b"
@@ -38,8 +38,8 @@ fn sequence_runs_one_turn_per_outcome() {
     );
 }
 
-fn race() -> World {
-    World::new(|ctx, _| async move {
+fn race() -> InstanceDriver {
+    InstanceDriver::new(|ctx, _| async move {
         let activity = ctx.schedule_activity("A", "");
         let timer = ctx.schedule_timer(Duration::from_millis(500));
         match ctx.select2(activity, timer).await {
@@ -51,8 +51,8 @@ fn race() -> World {
 
 #[test]
 fn select_takes_the_first_outcome_of_the_batch() {
-    let mut world = race();
-    world.turn(
+    let mut driver = race();
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -62,7 +62,7 @@ fn select_takes_the_first_outcome_of_the_batch() {
         > timer 3 @1510
     "#,
     );
-    world.turn(
+    driver.turn(
         [fired(3), done(2, "a")],
         r#"
         4 TimerFired <-3
@@ -72,9 +72,9 @@ fn select_takes_the_first_outcome_of_the_batch() {
         = Completed
     "#,
     );
-    let mut world = race();
-    world.give([]);
-    world.turn(
+    let mut driver = race();
+    driver.give([]);
+    driver.turn(
         [done(2, "a"), fired(3)],
         r#"
         4 ActivityCompleted <-2 "a"
@@ -87,13 +87,13 @@ fn select_takes_the_first_outcome_of_the_batch() {
 
 #[test]
 fn outcome_of_a_dropped_activity_is_recorded_and_not_delivered() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let activity = ctx.schedule_activity("A", "");
         let _ = ctx.select2(activity, ctx.schedule_timer(Duration::from_millis(500))).await;
         ctx.schedule_activity("B", "").await
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [fired(3), done(2, "a")],
         r#"
         4 TimerFired <-3
@@ -103,7 +103,7 @@ fn outcome_of_a_dropped_activity_is_recorded_and_not_delivered() {
         > activity 6 B ""
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(6, "b")],
         r#"
         8 ActivityCompleted <-6 "b"
@@ -115,19 +115,19 @@ fn outcome_of_a_dropped_activity_is_recorded_and_not_delivered() {
 
 #[test]
 fn outcome_is_kept_until_its_future_is_polled() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let (first, second) = (ctx.schedule_activity("A", ""), ctx.schedule_activity("B", ""));
         let b = second.await?;
         Ok(format!("{}{b}", first.await?))
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [done(2, "a")],
         r#"
         4 ActivityCompleted <-2 "a"
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(3, "b")],
         r#"
         5 ActivityCompleted <-3 "b"
@@ -139,13 +139,13 @@ fn outcome_is_kept_until_its_future_is_polled() {
 
 #[test]
 fn failures_reach_the_code_as_text() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let activity = ctx.schedule_activity("A", "").await;
         let child = ctx.schedule_sub_orchestration("C", "").await;
         Err(format!("{activity:?} {child:?}"))
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [fails(2, "boom")],
         r#"
         3 ActivityFailed <-2 application: boom
@@ -153,7 +153,7 @@ fn failures_reach_the_code_as_text() {
         > child 4 of 1: C i::sub::4 ""
     "#,
     );
-    world.turn(
+    driver.turn(
         [child_fails(4, "bang")],
         r#"
         5 SubOrchestrationFailed <-4 application: bang
@@ -165,13 +165,13 @@ fn failures_reach_the_code_as_text() {
 
 #[test]
 fn system_failure_ends_the_instance_before_its_code_runs() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let _ = ctx.schedule_activity("A", "").await;
         Ok("unreachable".to_string())
     })
     .with_parent();
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [breaks(2), raise("late", "x")],
         r#"
         3 ActivityFailed <-2 infrastructure: infrastructure:disk: on fire
@@ -182,12 +182,12 @@ fn system_failure_ends_the_instance_before_its_code_runs() {
     "#,
     );
 
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let _ = ctx.schedule_sub_orchestration("C", "").await;
         Ok("unreachable".to_string())
     });
-    world.give([]);
-    world.turn(
+    driver.give([]);
+    driver.turn(
         [child_breaks(2)],
         r#"
         3 SubOrchestrationFailed <-2 infrastructure: infrastructure:disk: on fire
@@ -199,17 +199,17 @@ fn system_failure_ends_the_instance_before_its_code_runs() {
 
 #[test]
 fn replay_error_in_a_batch_with_a_system_failure_counts() {
-    let mut world = World::new(|ctx, _| async move { ctx.schedule_activity("A", "").await });
-    world.give([]);
-    world.turn([breaks(2), done(9, "x"), breaks(2)], r#"
+    let mut driver = InstanceDriver::new(|ctx, _| async move { ctx.schedule_activity("A", "").await });
+    driver.give([]);
+    driver.turn([breaks(2), done(9, "x"), breaks(2)], r#"
         3 ActivityFailed <-2 infrastructure: infrastructure:disk: on fire
         4 OrchestrationFailed configuration: nondeterministic: no matching schedule for completion id=9: instance 'i' execution 1 got an outcome for something that its history never asked for; the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
         = Failed
     "#);
 }
 
-fn pair() -> World {
-    World::new(|ctx, _| async move {
+fn pair() -> InstanceDriver {
+    InstanceDriver::new(|ctx, _| async move {
         let (a, c, ()) = ctx
             .join3(
                 ctx.schedule_activity("A", ""),
@@ -261,8 +261,8 @@ fn c10_first_outcome_of_a_decision_counts() {
 
 #[test]
 fn outcomes_of_other_executions_are_dropped() {
-    let mut world = pair();
-    world.give([]);
+    let mut driver = pair();
+    driver.give([]);
     let instance = || "i".to_string();
     let strangers = vec![
         WorkItem::ActivityCompleted { instance: instance(), execution_id: 0, id: 2, result: String::new() },
@@ -282,30 +282,30 @@ fn outcomes_of_other_executions_are_dropped() {
             details: infrastructure(),
         },
     ];
-    assert!(world.give_items(strangers).commit.history_delta.is_empty());
+    assert!(driver.give_items(strangers).commit.history_delta.is_empty());
 }
 
 #[test]
 fn p14_dropped_timer_that_fires_is_not_recorded() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let activity = ctx.schedule_activity("A", "");
         let _ = ctx.select2(activity, ctx.schedule_timer(Duration::from_millis(500))).await;
         ctx.schedule_activity("B", "").await
     });
-    world.give([]);
-    world.give([done(2, "a")]);
-    world.turn([fired(3)], r#""#);
+    driver.give([]);
+    driver.give([done(2, "a")]);
+    driver.turn([fired(3)], r#""#);
 }
 
 #[test]
 fn replayed_timer_keeps_its_stored_time() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         ctx.schedule_timer(Duration::from_micros(1_999)).await;
         ctx.schedule_timer(Duration::ZERO).await;
         ctx.schedule_timer(Duration::MAX).await;
         Ok(String::new())
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -313,7 +313,7 @@ fn replayed_timer_keeps_its_stored_time() {
         > timer 2 @1011
     "#,
     );
-    world.turn(
+    driver.turn(
         [fired(2)],
         r#"
         3 TimerFired <-2
@@ -321,7 +321,7 @@ fn replayed_timer_keeps_its_stored_time() {
         > timer 4 @1020
     "#,
     );
-    world.turn(
+    driver.turn(
         [fired(4)],
         r#"
         5 TimerFired <-4
@@ -334,7 +334,7 @@ fn replayed_timer_keeps_its_stored_time() {
 #[test]
 fn commit_of_an_ending_has_its_items_in_order() {
     // Starts, outcomes, decisions, dropped futures by kind, waits that are open, the end, activities cut off.
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let dropped = (
             ctx.dequeue_event("q"),
             ctx.schedule_wait("s"),
@@ -353,7 +353,7 @@ fn commit_of_an_ending_has_its_items_in_order() {
         Ok("done".to_string())
     })
     .with_parent();
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in" parent=boss#7
@@ -373,7 +373,7 @@ fn commit_of_an_ending_has_its_items_in_order() {
         > timer 6 @1010
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(10, "b")],
         r#"
         11 ActivityCompleted <-10 "b"
@@ -401,7 +401,7 @@ fn commit_of_an_ending_has_its_items_in_order() {
 
 #[test]
 fn operation_dropped_in_its_own_turn_is_not_sent_and_a_child_is_cancelled() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         drop(ctx.schedule_activity("A", ""));
         drop(ctx.schedule_sub_orchestration("C", ""));
         drop(ctx.schedule_timer(Duration::ZERO));
@@ -409,7 +409,7 @@ fn operation_dropped_in_its_own_turn_is_not_sent_and_a_child_is_cancelled() {
         drop(ctx.dequeue_event("q"));
         ctx.schedule_activity("B", "").await
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -429,8 +429,8 @@ fn operation_dropped_in_its_own_turn_is_not_sent_and_a_child_is_cancelled() {
     "#,
     );
     // The drops are repeated without effect.
-    world.forget();
-    world.turn(
+    driver.forget();
+    driver.turn(
         [done(7, "b")],
         r#"
         12 ActivityCompleted <-7 "b"
@@ -442,35 +442,35 @@ fn operation_dropped_in_its_own_turn_is_not_sent_and_a_child_is_cancelled() {
 
 #[test]
 fn turn_with_only_dropped_messages_commits_no_event() {
-    let mut world = World::new(|ctx, _| async move { ctx.schedule_activity("A", "").await });
-    world.give([]);
-    world.turn([], r#""#);
-    world.turn([Message::Item(start("i", None))], r#""#);
+    let mut driver = InstanceDriver::new(|ctx, _| async move { ctx.schedule_activity("A", "").await });
+    driver.give([]);
+    driver.turn([], r#""#);
+    driver.turn([Message::Item(start("i", None))], r#""#);
 }
 
 #[test]
 fn turn_after_the_end_commits_no_event() {
-    let mut world = World::new(|_, _| async move { Ok("done".to_string()) });
-    world.give([]);
-    world.turn([raise("x", ""), cancel("late")], r#""#);
+    let mut driver = InstanceDriver::new(|_, _| async move { Ok("done".to_string()) });
+    driver.give([]);
+    driver.turn([raise("x", ""), cancel("late")], r#""#);
 }
 
 #[test]
 fn first_turn_writes_name_version_parent_and_pin() {
-    let mut world = World::new(|_, input| async move { Ok(input) }).with_parent();
-    let output = world.give([]);
+    let mut driver = InstanceDriver::new(|_, input| async move { Ok(input) }).with_parent();
+    let output = driver.give([]);
     let metadata = output.commit.metadata;
     assert_eq!(metadata.orchestration_name.as_deref(), Some("Main"));
     assert_eq!(metadata.orchestration_version.as_deref(), Some("1.0.0"));
     assert_eq!(metadata.parent_instance_id.as_deref(), Some("boss"));
     assert_eq!(metadata.pinned_duroxide_version, Some(outlast_model::current_build_version()));
     assert_eq!(output.report.started, Some("client"));
-    assert_eq!(world.history[0].duroxide_version, "0.1.32");
+    assert_eq!(driver.history[0].duroxide_version, "0.1.32");
 }
 
 #[test]
 fn context_returns_instance_execution_name_and_version() {
-    let mut world = World::new(|ctx, input| async move {
+    let mut driver = InstanceDriver::new(|ctx, input| async move {
         Ok(format!(
             "{} {} {} {} {input} {}",
             ctx.instance_id(),
@@ -480,7 +480,7 @@ fn context_returns_instance_execution_name_and_version() {
             ctx.is_logging_enabled()
         ))
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -492,7 +492,7 @@ fn context_returns_instance_execution_name_and_version() {
 
 #[test]
 fn tags_and_sessions_travel_with_the_activity() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let tagged = ctx.schedule_activity("A", "").with_tag("first").with_tag("gpu");
         let mapped =
             ctx.schedule_activity("B", "").map(|result| result.map(|text| text.len())).with_tag("cpu");
@@ -501,7 +501,7 @@ fn tags_and_sessions_travel_with_the_activity() {
         let (a, b) = ctx.join2(tagged, mapped).await;
         Ok(format!("{a:?} {b:?} {:?} {:?}", pinned.await, typed.await))
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -515,7 +515,7 @@ fn tags_and_sessions_travel_with_the_activity() {
         > activity 5 T "[1,2]" session=s2
     "#,
     );
-    world.turn([done(2, "a"), done(3, "four"), done(4, "s"), done(5, "x")], r#"
+    driver.turn([done(2, "a"), done(3, "four"), done(4, "s"), done(5, "x")], r#"
         6 ActivityCompleted <-2 "a"
         7 ActivityCompleted <-3 "four"
         8 ActivityCompleted <-4 "s"
@@ -527,22 +527,22 @@ fn tags_and_sessions_travel_with_the_activity() {
 
 #[test]
 fn with_tag_is_for_new_activities_only() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         drop(ctx.schedule_timer(Duration::ZERO).with_tag("x"));
         Ok(String::new())
     });
-    world.turn([], r#"
+    driver.turn([], r#"
         1 OrchestrationStarted Main "in"
         2 OrchestrationFailed panicked: orchestration panicked: with_tag() can only be called on activity futures, got Timer
         = Failed
     "#);
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let late = ctx.schedule_activity("A", "");
         ctx.schedule_activity("B", "").await?;
         late.with_tag("x").await
     });
-    world.give([]);
-    world.turn([done(3, "b")], r#"
+    driver.give([]);
+    driver.turn([done(3, "b")], r#"
         4 ActivityCompleted <-3 "b"
         5 OrchestrationFailed panicked: orchestration panicked: with_tag() came too late: Activity { name: "A" } was scheduled already; call it right after scheduling
         6 ActivityCancelRequested <-2 "orchestration_terminal_failed"
@@ -553,14 +553,14 @@ fn with_tag_is_for_new_activities_only() {
 
 #[test]
 fn typed_calls_decode_or_return_the_decoder_error() {
-    let mut world = World::new(|ctx, _| async move {
+    let mut driver = InstanceDriver::new(|ctx, _| async move {
         let good = ctx.schedule_activity_typed::<_, Vec<u8>>("A", &"text");
         let bad = ctx.schedule_activity_typed::<_, Vec<u8>>("A", &1);
         let child = ctx.schedule_sub_orchestration_typed::<_, String>("C", &());
         let (good, bad, child) = ctx.join3(good, bad, child).await;
         Ok(format!("{good:?} {} {child:?}", bad.is_err()))
     });
-    world.turn(
+    driver.turn(
         [],
         r#"
         1 OrchestrationStarted Main "in"
@@ -572,7 +572,7 @@ fn typed_calls_decode_or_return_the_decoder_error() {
         > child 4 of 1: C i::sub::4 "null"
     "#,
     );
-    world.turn(
+    driver.turn(
         [done(2, "[1]"), done(3, "{}"), child_done(4, "x")],
         r#"
         5 ActivityCompleted <-2 "[1]"

@@ -1,14 +1,14 @@
-//! The test kit: a world that stands for store and workers, constructors of messages, histories as text.
+//! The test kit: a driver that stands for store and workers, constructors of messages, histories as text.
 
+mod instance_driver;
 mod message;
 mod print;
 mod stored;
-mod world;
 
+pub(crate) use instance_driver::InstanceDriver;
 pub(crate) use message::*;
 pub(crate) use print::{event_line, normalise, output_text};
 pub(crate) use stored::*;
-pub(crate) use world::World;
 
 /// Compares with a snapshot line by line, without indentation.
 #[track_caller]

@@ -142,7 +142,7 @@ pub(crate) fn output_text(output: &TurnOutput) -> String {
     lines.extend(commit.metadata.status.iter().map(|status| format!("= {status}")));
     lines.extend(output.report.traces.iter().map(|line| format!("~ {} {}", line.level, line.message)));
     lines.extend(output.report.warnings.iter().map(|warning| format!("! {warning}")));
-    lines.extend(output.report.is_parked.then(|| "! parked".to_string()));
+    lines.extend(output.report.awaits_nothing.then(|| "! awaits nothing".to_string()));
     normalise(&lines.join("\n"))
 }
 

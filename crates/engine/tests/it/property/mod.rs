@@ -37,13 +37,13 @@ fn stamps() -> impl Strategy<Value = String> {
     ]
 }
 
-fn world(program: &[Step], stamp: &str) -> World {
-    World::new(code(program.to_vec())).stamped(stamp)
+fn driver(program: &[Step], stamp: &str) -> InstanceDriver {
+    InstanceDriver::new(code(program.to_vec())).stamped(stamp)
 }
 
-/// Plays until the instance ends; every turn is run warm and cold by the world.
+/// Plays until the instance ends; the driver runs every turn warm and cold.
 fn play(program: &[Step], stamp: &str, schedule: &Schedule) -> Player {
-    let mut player = Player::new(world(program, stamp));
+    let mut player = Player::new(driver(program, stamp));
     player.play(schedule);
     player
 }
@@ -72,7 +72,7 @@ proptest! {
     ) {
         let one = play(&program, &stamp, &one);
         let other = play(&program, &stamp, &other);
-        prop_assert!(one.world.has_ended(), "it must come to an end");
+        prop_assert!(one.driver.has_ended(), "it must come to an end");
         prop_assert_eq!(one.outcome(), other.outcome());
         prop_assert_eq!(one.work(), other.work());
     }
@@ -81,7 +81,7 @@ proptest! {
     #[test]
     fn duplicated_messages_change_no_result(program in any_program(), stamp in stamps(), schedule in player::any_schedule()) {
         let once = play(&program, &stamp, &schedule);
-        let mut twice = Player::new(world(&program, &stamp));
+        let mut twice = Player::new(driver(&program, &stamp));
         twice.repeat(&once.batches, |batch, earlier| {
             let outcomes = batch.iter().filter(|item| is_outcome(item)).cloned();
             let again: Vec<WorkItem> = outcomes.chain(earlier.iter().filter(|item| is_outcome(item)).cloned()).collect();
@@ -113,11 +113,11 @@ proptest! {
             session_id: None,
             tag: None,
         };
-        let mut world = world(&program, &stamp).stored(changed);
-        world.execution_id = history[0].execution_id;
-        world.kv = player.keys_before(history[0].execution_id);
-        world.give([]);
-        let error = world.error();
+        let mut driver = driver(&program, &stamp).stored(changed);
+        driver.execution_id = history[0].execution_id;
+        driver.kv = player.keys_before(history[0].execution_id);
+        driver.give([]);
+        let error = driver.error();
         prop_assert!(error.contains("activity 'Changed'"), "{error}");
         prop_assert!(error.contains(&was), "{error} lacks {was}");
         prop_assert!(error.contains(&format!("event {} of instance 'i'", history[at].event_id)), "{error}");
@@ -159,7 +159,7 @@ proptest! {
         let Some(fork) = resume(&player, &program, place, Branch::Fork { id: "fork" }, &later) else {
             return Ok(());
         };
-        prop_assert!(fork.world.has_ended(), "it must come to an end");
+        prop_assert!(fork.driver.has_ended(), "it must come to an end");
         prop_assert_eq!(player.outcome(), fork.outcome());
     }
 }
@@ -172,7 +172,7 @@ fn resume(
     branch: Branch<'_>,
     schedule: &Schedule,
 ) -> Option<Player> {
-    let history = &player.world.history;
+    let history = &player.driver.history;
     let cut = Cut::at(history, history[place.index(history.len())].event_id).ok()?;
     let mut states = BTreeMap::new();
     for child in cut.children().iter().filter(|child| child.is_open()) {
@@ -187,12 +187,12 @@ fn resume(
     }
     let keys = player.keys_before(history[0].execution_id);
     let (plan, _) = cut.plan(branch, &keys, &states, AuditEntry::default(), 0).ok()?;
-    let mut world = world(program, "").stored(plan.begin.history_delta.clone());
-    world.instance.clone_from(&plan.target);
-    world.execution_id = plan.begin.execution_id;
+    let mut driver = driver(program, "").stored(plan.begin.history_delta.clone());
+    driver.instance.clone_from(&plan.target);
+    driver.execution_id = plan.begin.execution_id;
     let value = |key: &ResetKey| KvValue { value: key.value.clone(), updated_at_ms: key.last_updated_at_ms };
-    world.kv = plan.keys.iter().map(|(key, entry)| (key.clone(), value(entry))).collect();
-    let mut resumed = Player::resumed(world, &plan);
+    driver.kv = plan.keys.iter().map(|(key, entry)| (key.clone(), value(entry))).collect();
+    let mut resumed = Player::resumed(driver, &plan);
     resumed.play(schedule);
     Some(resumed)
 }

@@ -44,7 +44,7 @@ pub(crate) fn calm_schedule() -> impl Strategy<Value = Schedule> {
 }
 
 pub(crate) struct Player {
-    pub(crate) world: World,
+    pub(crate) driver: InstanceDriver,
     /// Messages on their way.
     waiting: Vec<WorkItem>,
     /// The messages of each turn, by execution.
@@ -60,9 +60,9 @@ pub(crate) struct Player {
 const MOST_TURNS: usize = 300;
 
 impl Player {
-    pub(crate) fn new(world: World) -> Self {
+    pub(crate) fn new(driver: InstanceDriver) -> Self {
         Self {
-            world,
+            driver,
             waiting: Vec::new(),
             batches: Vec::new(),
             past: Vec::new(),
@@ -74,8 +74,8 @@ impl Player {
     }
 
     /// An instance in the middle of its life, with the work that it waits for.
-    pub(crate) fn resumed(world: World, plan: &ResetPlan) -> Self {
-        let mut player = Self::new(world);
+    pub(crate) fn resumed(driver: InstanceDriver, plan: &ResetPlan) -> Self {
+        let mut player = Self::new(driver);
         let own = plan.first_messages.iter().chain(&plan.begin.orchestrator_items);
         player.waiting = own.filter(|item| item.target_instance() == plan.target).cloned().collect();
         for item in &plan.begin.worker_items {
@@ -128,19 +128,19 @@ impl Player {
     }
 
     fn is_over(&self) -> bool {
-        self.world.has_ended() && !self.world.has_next_execution()
+        self.driver.has_ended() && !self.driver.has_next_execution()
     }
 
     fn turn(&mut self, batch: Vec<WorkItem>, noise: bool) {
-        if self.world.has_next_execution() {
-            self.past.push(self.world.history.clone());
-            self.world.next_execution();
+        if self.driver.has_next_execution() {
+            self.past.push(self.driver.history.clone());
+            self.driver.next_execution();
         }
-        let execution_id = self.world.execution_id;
-        self.keys.entry(execution_id).or_insert_with(|| self.world.kv.clone());
+        let execution_id = self.driver.execution_id;
+        self.keys.entry(execution_id).or_insert_with(|| self.driver.kv.clone());
         self.batches.push((execution_id, batch.clone()));
-        let commit = self.world.give_items(batch).commit;
-        self.ends.push((execution_id, self.world.history.len()));
+        let commit = self.driver.give_items(batch).commit;
+        self.ends.push((execution_id, self.driver.history.len()));
         for item in commit.worker_items.iter().chain(&commit.orchestrator_items) {
             self.carry_out(item);
         }
@@ -174,7 +174,7 @@ impl Player {
                     (None, 0) => fails(*id, &format!("e{input}")),
                     (None, _) => done(*id, &format!("r{input}")),
                 };
-                self.waiting.push(outcome.address(&self.world.instance, *execution_id));
+                self.waiting.push(outcome.address(&self.driver.instance, *execution_id));
             }
             WorkItem::TimerFired { .. } => {
                 self.work.push("timer".to_string());
@@ -183,7 +183,7 @@ impl Player {
             WorkItem::StartOrchestration { orchestration, input, parent_id: Some(id), .. } => {
                 self.work.push(format!("{orchestration} {input}"));
                 let outcome = child_outcome(*id, input);
-                self.waiting.push(outcome.address(&self.world.instance, self.world.execution_id));
+                self.waiting.push(outcome.address(&self.driver.instance, self.driver.execution_id));
             }
             WorkItem::StartOrchestration { orchestration, input, .. } => {
                 self.work.push(format!("{orchestration} {input}"));
@@ -205,12 +205,12 @@ impl Player {
 
     /// All recorded events.
     pub(crate) fn all_events(&self) -> Vec<Event> {
-        self.past.iter().flatten().chain(&self.world.history).cloned().collect()
+        self.past.iter().flatten().chain(&self.driver.history).cloned().collect()
     }
 
     /// How it ended.
     pub(crate) fn outcome(&self) -> Option<String> {
-        self.world.history.iter().find(|event| event.is_terminal()).map(|event| {
+        self.driver.history.iter().find(|event| event.is_terminal()).map(|event| {
             let line = event_line(event);
             line.split_once(' ').map(|(_, rest)| rest.to_string()).unwrap_or_default()
         })
@@ -226,7 +226,7 @@ impl Player {
     /// The history after one of the turns, if it had not ended then.
     pub(crate) fn longest_unended(&self, place: Index) -> Option<Vec<Event>> {
         let (execution_id, end) = *place.get(&self.ends);
-        let history = self.past.iter().chain([&self.world.history]);
+        let history = self.past.iter().chain([&self.driver.history]);
         let history = history.into_iter().find(|history| history[0].execution_id == execution_id)?;
         let history = history[..end].to_vec();
         Some(history).filter(|history| !history.iter().any(Event::is_terminal))

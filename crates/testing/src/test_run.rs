@@ -8,7 +8,7 @@ use crate::profile;
 use crate::shared::Shared;
 use crate::spec::{Outside, Spec};
 use crate::store::{ProcessStore, expire};
-use crate::time::{EPOCH_MS, WorldClock};
+use crate::time::{EPOCH_MS, RunClock};
 use crate::trouble::Trouble;
 use crate::virtual_time;
 use outlast_model::ExecutionStatus;
@@ -25,7 +25,7 @@ const LAST_ROUNDS: usize = 256;
 const LAST_BODIES: Duration = crate::hours(1);
 
 /// A run, between and in its processes.
-pub(crate) struct World {
+pub(crate) struct TestRun {
     pub(crate) spec: Spec,
     pub(crate) shared: Arc<Shared>,
     module: Module,
@@ -55,7 +55,7 @@ pub(crate) enum End {
     Failed,
 }
 
-impl World {
+impl TestRun {
     /// A run of a test. With a schedule it has one fault; every turn is replayed in runs without a fault only.
     pub(crate) fn new(spec: &Spec, schedule: Option<Schedule>, is_traced: bool) -> Self {
         let target = schedule.as_ref().map(|schedule| schedule.target);
@@ -134,7 +134,7 @@ impl World {
     ) -> Result<(Client, Arc<Runtime>), Trouble> {
         let shared = &self.shared;
         shared.clock.resume_at(now_ms);
-        let clock = Arc::<WorldClock>::clone(&shared.clock) as Arc<dyn Clock>;
+        let clock = Arc::<RunClock>::clone(&shared.clock) as Arc<dyn Clock>;
         let options = self.spec.options(profile::quiet(clock, Arc::clone(&shared.entropy) as _, gate));
         let client = Client::new(Arc::clone(&shared.store) as Arc<dyn Provider>)
             .with_codec(options.codec)

@@ -1,4 +1,4 @@
-//! Plays store and workers for one instance.
+//! A driver that stands for the store and the workers of one instance.
 //!
 //! Every turn is run twice: by the execution that is in memory, and by a fresh one that is given the stored history. Both
 //! must commit the same, event for event (ruling 15), and either may be continued.
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// An orchestration that can be called again and again.
 type Program = Arc<dyn Fn(OrchestrationContext, String) -> Code + Send + Sync>;
 
-pub(crate) struct World {
+pub(crate) struct InstanceDriver {
     program: Program,
     pub(crate) stamp: String,
     pub(crate) limits: Limits,
@@ -40,7 +40,7 @@ pub(crate) struct World {
     successor: Option<WorkItem>,
 }
 
-impl World {
+impl InstanceDriver {
     pub(crate) fn new<F, Fut>(function: F) -> Self
     where
         F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
@@ -172,7 +172,7 @@ impl World {
         self.turns += 1;
         self.now_ms += 10;
         let (mut warm, missing) = match self.memory.take() {
-            // An execution in memory needs no history, and takes no notice of one. Worlds that are not checked are large: a copy
+            // An execution in memory needs no history, and takes no notice of one. Drivers that are not checked are large: a copy
             // of their history in every second turn would take minutes.
             Some(execution) if self.is_checked && self.turns.is_multiple_of(2) => {
                 (execution, self.history.clone())
