@@ -9,7 +9,7 @@ mod management;
 mod observability;
 mod options;
 mod orchestrations;
-mod parked;
+mod pending;
 mod properties;
 mod registries;
 mod sub_orchestrations;
