@@ -71,7 +71,7 @@ impl HttpClient {
         Ok(paused.supported.then(|| paused.items.into_iter().map(PausedOrchestration::from).collect()))
     }
 
-    /// The hold of an instance: who paused or parked it, when and why. `None` if it is not held.
+    /// The hold of an instance: kind, actor, time and reason. `None` if the instance is not held.
     ///
     /// # Errors
     ///

@@ -2,8 +2,8 @@
 //!
 //! | work | found by |
 //! |---|---|
-//! | messages | the runtime that owns the slot of the instance in the slot table |
-//! | activities | a worker. The workers with the same filter of tags share the slots equally, by the order of their ids |
+//! | messages | the runtime that owns the dispatch slot of the instance in the slot table |
+//! | activities | a worker. The workers with the same filter of tags share the dispatch slots equally, by the order of their ids |
 //!
 //! This knowledge is advisory. Two processes with different knowledge try the same work, and `If-Match` lets one of them win.
 

@@ -3,11 +3,11 @@
 //!
 //! | number | up to [`EXACTLY`] | above |
 //! |---|---|---|
-//! | running instances | counted | by the tally, if it was counted within a day; else slot by slot |
-//! | delayed items | counted | slot by slot |
+//! | running instances | counted | by the tally, if it was counted within a day; else one dispatch slot at a time |
+//! | delayed items | counted | one dispatch slot at a time |
 //! | due items | counted | counted: an idle store has none |
 //!
-//! Slot by slot: see [`crate::rolling`].
+//! One dispatch slot at a time: see [`crate::rolling`].
 
 use crate::document::Item;
 use crate::number::parameter;

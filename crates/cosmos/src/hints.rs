@@ -3,7 +3,7 @@
 //!
 //! | partition | hint of | read by |
 //! |---|---|---|
-//! | `~ready-0` | a message, or an instance that its owner offers to all | processes that fetch turns; the owner of the slot keeps it |
+//! | `~ready-0` | a message, or an instance that its owner offers to all | processes that fetch turns; the owner of the dispatch slot keeps it |
 //! | `~work` | activities with their documents | processes that fetch activities; one worker keeps it |
 //!
 //! A hint of a message is written in parallel with the message and may be stored first. Hints expire by themselves.

@@ -1,12 +1,12 @@
-//! Slots that a program hands out itself.
+//! Dispatch slots that a program hands out itself.
 //!
-//! Runtimes share the 256 slots of a container through a table in the container, and need no setting for it. A program with its
-//! own assignment of slots to runtimes, such as one with a fixed number of replicas, sets a [`LeaseProvider`] in
+//! Runtimes share the 256 dispatch slots of a container through a table in the container, and need no setting for it. A program
+//! with its own assignment of dispatch slots to runtimes, such as one with a fixed number of replicas, sets a [`LeaseProvider`] in
 //! [`CosmosDBOptions::leases`](crate::CosmosDBOptions::leases).
 //!
-//! Slots only decide which runtime looks for which instances. If a provider hands a slot to two runtimes, both try its work, and
-//! the lease in the instance lets one of them run it. If it hands a slot to none, the work of the slot is found when it is overdue
-//! by 30 seconds.
+//! Dispatch slots only decide which runtime looks for which instances. If a provider hands a dispatch slot to two runtimes, both
+//! try its work, and the lease in the instance lets one of them run it. If it hands a dispatch slot to none, the work of the
+//! dispatch slot is found when it is overdue by 30 seconds.
 
 use crate::ids::Uid;
 use crate::slots::SLOTS;
@@ -14,19 +14,21 @@ use crate::store::locked;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-/// Hands out slots of instances to runtimes.
+/// Hands out dispatch slots of instances to runtimes.
 pub trait LeaseProvider: Send + Sync {
-    /// The slots that the caller serves until its next call. A store calls this with each heartbeat, every five seconds, while it
-    /// fetches turns. `caller_id` stays the same while the store is open, and no other open store has it.
+    /// The dispatch slots that the caller serves until its next call. A store calls this with each heartbeat, every five seconds,
+    /// while it fetches turns. `caller_id` stays the same while the store is open, and no other open store has it.
     fn acquire_slots(&self, caller_id: u64) -> Vec<u8>;
 
-    /// The caller has stopped fetching turns, and its slots are free.
+    /// The caller has stopped fetching turns, and its dispatch slots are free.
     fn release_slots(&self, caller_id: u64);
 }
 
-/// Hands out the slots of one process: the n-th of `callers` gets each `callers`-th slot, beginning with slot n.
+/// Hands out the dispatch slots of one process: the n-th of `callers` gets each `callers`-th dispatch slot, beginning with dispatch
+/// slot n.
 ///
-/// Callers beyond that number share the slots of the first ones. The assignment of a caller stays until the caller releases it.
+/// Callers beyond that number share the dispatch slots of the first ones. The assignment of a caller stays until the caller
+/// releases it.
 #[derive(Debug)]
 pub struct InMemoryLeaseProvider {
     callers: usize,
@@ -35,7 +37,7 @@ pub struct InMemoryLeaseProvider {
 }
 
 impl InMemoryLeaseProvider {
-    /// Shares the slots among this number of callers; 0 counts as 1, and more than 256 as 256.
+    /// Shares the dispatch slots among this number of callers; 0 counts as 1, and more than 256 as 256.
     pub fn new(callers: u32) -> Self {
         let callers = usize::try_from(callers).unwrap_or(SLOTS).clamp(1, SLOTS);
         Self { callers, places: Mutex::default() }
@@ -56,7 +58,7 @@ impl LeaseProvider for InMemoryLeaseProvider {
     }
 }
 
-/// The slots that a store has from the provider of a program.
+/// The dispatch slots that a store has from the provider of a program.
 pub(crate) struct Leases {
     provider: Arc<dyn LeaseProvider>,
     caller_id: u64,
@@ -69,7 +71,7 @@ impl Leases {
         Self { provider, caller_id: low ^ high, has_acquired: Mutex::default() }
     }
 
-    /// The slots of a store that fetches turns; none of a store that does not.
+    /// The dispatch slots of a store that fetches turns; none of a store that does not.
     pub(crate) fn renew(&self, takes_turns: bool) -> BTreeSet<u8> {
         if !takes_turns {
             self.release();

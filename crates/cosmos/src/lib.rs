@@ -23,7 +23,7 @@
 //! | `visible` | which documents of a partition a reader ignores |
 //! | `staging` | the batches of a turn |
 //! | `doubt` | whether a write was applied whose answer is an error |
-//! | `slots`, `fleet`, `leases` | which runtime serves which slot |
+//! | `slots`, `fleet`, `leases` | which runtime serves which dispatch slot |
 //! | `pace` | how often hints are read |
 //! | `clock` | the time of the service |
 

@@ -1,4 +1,4 @@
-//! Offers: the owner of a slot sends all runtimes a hint of work that it cannot run itself, because the work needs another
+//! Offers: the owner of a dispatch slot sends all runtimes a hint of work that it cannot run itself, because the work needs another
 //! version of the program or another handler. Without an offer such work would wait until it is overdue.
 
 use crate::document::{Address, Item};

@@ -109,8 +109,8 @@ pub struct CosmosDBOptions {
     pub creates: bool,
     /// The interval at which a process searches for work whose hint was lost, and for timers that are due soon. At most a minute.
     pub repair_interval: Duration,
-    /// Hands out the slots of instances whose work this process looks for. `None`: the processes share them through a table in the
-    /// container. All processes of a container should do the same.
+    /// Hands out the dispatch slots of instances whose work this process looks for. `None`: the processes share them through a
+    /// table in the container. All processes of a container should do the same.
     pub leases: Option<Arc<dyn LeaseProvider>>,
     /// The store's time. `None` is the machine's clock, corrected by the clock of Cosmos DB.
     pub clock: Option<Arc<dyn Clock>>,

@@ -1,5 +1,5 @@
-//! The query that finds work without a hint: of slots that this process has just got, of an earlier life of a process, and of
-//! lost hints. Overdue work is found in every slot.
+//! The query that finds work without a hint: of dispatch slots that this process has just got, of an earlier life of a process, and
+//! of lost hints. Overdue work is found in every dispatch slot.
 
 use crate::client::REQUEST_LIMIT;
 use crate::document::{Address, Item};

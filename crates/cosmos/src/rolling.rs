@@ -1,8 +1,8 @@
-//! Counts over all slots, of which each read counts only some again.
+//! Counts over all dispatch slots, of which each read counts only some again.
 //!
 //! Cosmos DB returns a row for each counted document, so a count of a whole store costs as much as the store has documents. A
-//! rolling count remembers the count of each slot. A read counts the slots again that were counted the longest time ago, about as
-//! many as have [`Rolling::rows`] rows together. The other slots keep their last counts.
+//! rolling count remembers the count of each dispatch slot. A read counts the dispatch slots again that were counted the longest
+//! time ago, about as many as have [`Rolling::rows`] rows together. The other dispatch slots keep their last counts.
 
 use crate::slots::SLOTS;
 use std::collections::BTreeMap;

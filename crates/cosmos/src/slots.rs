@@ -1,4 +1,5 @@
-//! Slots: they decide which runtime looks for ready work of which instances.
+//! Dispatch slots: they decide which runtime looks for ready work of which instances. In this crate "slot" is short for it; the
+//! slots of a runtime are its tasks.
 //!
 //! An instance belongs to one of 256 slots by the hash of its id. One document, the slot table, says which runtime owns which
 //! slot; a runtime that owns a slot looks for the slot's work. **Slots are advisory**: while a slot moves two runtimes may serve

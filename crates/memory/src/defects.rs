@@ -85,7 +85,7 @@ defects! {
     /// A refused commit has already deleted its messages.
     HalfABatchCommitted = "",
     /// A commit deletes messages that arrived after the fetch.
-    AckDeletesLateArrivals = "",
+    AckDeletesLateMessages = "",
     /// A commit does not release the lease.
     AckKeepsLease = "",
     /// Cancelled activities are deleted before the turn's own are enqueued.

@@ -129,8 +129,8 @@ defects! {
     /// Callers are answered that a transaction was committed which failed.
     FailedCommitAcknowledged = "recovery",
     // The scheduler of the PostgreSQL store.
-    /// A transaction leaves out the first arrival that it took.
-    ArrivalLost = "outbox",
+    /// A transaction leaves out the first client request that it took.
+    ClientRequestLost = "outbox",
     /// A commit of this process polls no parked fetch.
     LocalCommitUnseen = "lost wake-up",
     /// A notification polls no parked fetch.

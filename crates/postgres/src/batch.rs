@@ -72,8 +72,8 @@ impl Batch {
             .chain(self.reads.into_iter().map(Request::ReadTexts))
     }
 
-    /// Whether the batch has arrivals: requests that no lease fences.
-    pub(crate) fn arrives(&self) -> bool {
+    /// Whether the batch has client requests, which no lease fences.
+    pub(crate) fn has_client_requests(&self) -> bool {
         !(self.messages.is_empty() && self.activities.is_empty() && self.starts.is_empty())
             || self.commits.iter().any(|commit| matches!(commit.fence, Fence::Unknown { .. }))
     }
@@ -84,9 +84,9 @@ impl Batch {
         self.abandons.iter_mut().for_each(|abandon| abandon.attempts = abandon.attempts.mark_unknown());
     }
 
-    /// The arrivals, and the requests that a lease fences.
+    /// The client requests, and the requests that a lease fences.
     pub(crate) fn into_parts(self) -> (Vec<Request>, Vec<Request>) {
-        self.requests().partition(Request::arrives)
+        self.requests().partition(Request::is_client_request)
     }
 
     /// The instance of each request.

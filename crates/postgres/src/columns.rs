@@ -399,10 +399,10 @@ pub(crate) struct ActivityAskColumns<'a> {
 }
 
 impl<'a> ActivityAskColumns<'a> {
-    /// A slot for each activity that is asked for.
+    /// `asks`: the ask of each lease that is wanted.
     pub(crate) fn of(
         ask: &ActivityAsk,
-        slots: &[&ActivityAsk],
+        asks: &[&ActivityAsk],
         secrets: &'a Vec<Vec<u8>>,
         asks_next: bool,
     ) -> Self {
@@ -411,8 +411,8 @@ impl<'a> ActivityAskColumns<'a> {
         };
         Self {
             secrets,
-            owners: slots.iter().map(|ask| eligibility::owner(ask)).collect(),
-            session_ms: slots.iter().map(session_ms).collect(),
+            owners: asks.iter().map(|ask| eligibility::owner(ask)).collect(),
+            session_ms: asks.iter().map(session_ms).collect(),
             lock_ms: span(ask.lock_ms),
             tags: eligibility::tags(&ask.tags),
             asks_next,

@@ -90,7 +90,7 @@ impl Db {
                 details: error.to_string(),
             })
         };
-        let lanes = config.lanes_in_force() + usize::from(config.has_lane_for_arrivals());
+        let lanes = config.lanes_in_force() + usize::from(config.has_client_lane());
         let (pool, lanes) = (pool(config.connections() - lanes)?, pool(lanes)?);
         let statements = Statements::of(&schema);
         Ok(Self {

@@ -5,7 +5,7 @@
 //! | was undone by an error of the server | each is sent alone, so that a wrong one harms no other; one that was alone is sent again after a conflict | parked as they were; without requests beside them, new ones fail |
 //! | was undone because the server cannot be reached | fail, or are sent later (`resend.rs`) | new ones fail, the others are parked |
 //! | may be stored: its answer was lost | fail, or are sent later (`resend.rs`) | new ones fail, the others are parked; leases that were taken are searched for |
-//! | panicked | each is sent alone; the one that panics again fails, and so does an arrival that may be stored | parked as they were if a request panicked, else they fail |
+//! | panicked | each is sent alone; the one that panics again fails, and so does a client request that may be stored | parked as they were if a request panicked, else they fail |
 
 use crate::PostgresError;
 use crate::ask::{FETCH_ACTIVITIES, FETCH_TURN};
@@ -105,7 +105,7 @@ fn fail_fetches(fetches: PerQueue<Vec<TurnFetch>, Vec<ActivityFetch>>, cause: &P
 }
 
 /// A transaction that panicked. The caller of the request that panics again when it is sent alone gets the error; if none does,
-/// the callers of the fetches get it. An arrival that may be stored is not sent again.
+/// the callers of the fetches get it. A client request that may be stored is not sent again.
 async fn fail_panicked(
     shared: &Arc<Shared>,
     batch: Batch,
@@ -129,7 +129,7 @@ async fn fail_panicked(
         false => {
             shared.db.counters.alone.add(batch.len());
             for mut alone in batch.split() {
-                match is_unknown && alone.arrives() {
+                match is_unknown && alone.has_client_requests() {
                     true => {
                         let details = format!("another call of its transaction failed: {cause}");
                         resend_or_fail_unknown(shared, alone, &PostgresError::Disconnected { details });

@@ -322,9 +322,9 @@ columns!(
 );
 
 columns!(
-    /// Columns of `fetch_activities`. A row without a slot holds only the time at which an activity becomes fetchable.
+    /// Columns of `fetch_activities`. A row without a lease holds only the time at which an activity becomes fetchable.
     fetch_activities {
-        SLOT = "o_slot",
+        NTH = "o_nth",
         ID = "o_id",
         ITEM = "o_item",
         INSTANCE = "o_instance",

@@ -7,8 +7,8 @@
 use crate::ask::{ActivityAsk, Ask};
 use crate::batch::Batch;
 use crate::db::span;
-use crate::leased::{ParkedActivities, ParkedTurns};
-use crate::parked::{Caller, Fetch, Parked};
+use crate::leased::{ParkedActivityFetches, ParkedTurnFetches};
+use crate::parked::{Caller, Fetch, ParkedFetches};
 use crate::request::{Commit, Lease};
 use crate::transaction::{ActivityHandOffs, TurnHandOffs};
 use outlast_provider::{Entropy, ScheduledActivityIdentifier};
@@ -57,7 +57,7 @@ impl<A: Ask, C> HandOffs<A, C> {
 /// Hands each item to an eligible tried fetch: to one that already has an item and takes more, or to the one that has been parked
 /// for longest.
 fn hand_off<A: Ask, C: Caller, T>(
-    parked: &mut Parked<A, C>,
+    parked: &mut ParkedFetches<A, C>,
     items: impl Iterator<Item = T>,
     may_have: impl Fn(&A, &T) -> bool,
     entropy: &dyn Entropy,
@@ -87,14 +87,18 @@ fn hand_off<A: Ask, C: Caller, T>(
 
 /// Hands off the first turns of instances that begin with this batch. Such a turn is pinned to no version, so every fetch is
 /// eligible.
-pub(crate) fn hand_off_turns(parked: &mut ParkedTurns, batch: &Batch, entropy: &dyn Entropy) -> TurnHandOffs {
+pub(crate) fn hand_off_turns(
+    parked: &mut ParkedTurnFetches,
+    batch: &Batch,
+    entropy: &dyn Entropy,
+) -> TurnHandOffs {
     hand_off(parked, batch.beginnings().into_iter(), |_, row| row.is_some(), entropy)
 }
 
 /// Hands off activities that turns of this batch schedule and do not cancel. The server decides which process is eligible for an
 /// activity with a session.
 pub(crate) fn hand_off_activities(
-    parked: &mut ParkedActivities,
+    parked: &mut ParkedActivityFetches,
     batch: &Batch,
     entropy: &dyn Entropy,
 ) -> ActivityHandOffs {
@@ -215,8 +219,8 @@ mod tests {
     }
 
     /// Fetches of `max_items` activities with these tags, new or tried.
-    fn parked(asks: &[(usize, TagFilter)], is_new: bool) -> (ParkedActivities, Vec<impl Sized>) {
-        let mut parked = Parked::default();
+    fn parked(asks: &[(usize, TagFilter)], is_new: bool) -> (ParkedActivityFetches, Vec<impl Sized>) {
+        let mut parked = ParkedFetches::default();
         let mut callers = Vec::new();
         for (max_items, tags) in asks {
             let (sender, caller) = oneshot::channel();

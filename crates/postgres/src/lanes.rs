@@ -24,7 +24,7 @@ use crate::shared::Shared;
 use crate::sql::Statements;
 use crate::steps::Step;
 use crate::text::owned;
-use crate::transaction::{Answers, Done, Slot, Transaction, slots};
+use crate::transaction::{Answers, Done, RowsOf, Transaction, fetch_of_each_lease};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use outlast_provider::Entropy;
@@ -45,8 +45,8 @@ pub(crate) fn start(shared: &Arc<Shared>) {
     for _ in 0..shared.config.lanes_in_force() {
         tokio::spawn(run(Arc::clone(shared)));
     }
-    if shared.config.has_lane_for_arrivals() {
-        tokio::spawn(run_arrivals(Arc::clone(shared)));
+    if shared.config.has_client_lane() {
+        tokio::spawn(run_client_lane(Arc::clone(shared)));
     }
     tokio::spawn(crate::outcomes::run(Arc::clone(shared)));
 }
@@ -77,14 +77,14 @@ async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// The lane for arrivals: clients do not wait for the other lanes while these are in use.
-async fn run_arrivals(shared: Arc<Shared>) {
-    let next = |scheduler: &mut Scheduler, now| scheduler.next_of_arrivals(now, &shared.secrets);
-    while let Some(transaction) = next_transaction(&shared, &shared.wake_arrivals_lane, next).await {
+/// The client lane: clients do not wait for the other lanes while these are in use.
+async fn run_client_lane(shared: Arc<Shared>) {
+    let next = |scheduler: &mut Scheduler, now| scheduler.next_of_client_lane(now, &shared.secrets);
+    while let Some(transaction) = next_transaction(&shared, &shared.wake_client_lane, next).await {
         let large = transaction.large;
         process_contained(&shared, *transaction).await;
         if let Some(large) = large {
-            shared.update(|scheduler, now| scheduler.on_arrivals_lane_free(large, now));
+            shared.update(|scheduler, now| scheduler.on_client_lane_free(large, now));
         }
     }
     // It may be the last lane of a closed store, and leases of its hand-offs may have been given back.
@@ -229,7 +229,11 @@ fn poll_secrets(shared: &Shared, transaction: &Transaction) -> PollSecrets {
     let PerQueue { turns, activities } = &transaction.polls;
     PerQueue {
         turns: turns.groups.iter().map(|group| secrets(group.len())).collect(),
-        activities: activities.groups.iter().map(|group| secrets(slots(group).count())).collect(),
+        activities: activities
+            .groups
+            .iter()
+            .map(|group| secrets(fetch_of_each_lease(group).count()))
+            .collect(),
     }
 }
 
@@ -285,8 +289,9 @@ impl<'a> Parameters<'a> {
                 .collect(),
             activity_polls: activity_polls
                 .map(|(group, secrets)| {
-                    let slots: Vec<&ActivityAsk> = slots(group).map(|fetch| &group[fetch].ask).collect();
-                    ActivityAskColumns::of(&group[0].ask, &slots, secrets, *asks_next_due)
+                    let asks: Vec<&ActivityAsk> =
+                        fetch_of_each_lease(group).map(|fetch| &group[fetch].ask).collect();
+                    ActivityAskColumns::of(&group[0].ask, &asks, secrets, *asks_next_due)
                 })
                 .collect(),
             // The answer of a lone commit has the outcomes.
@@ -304,40 +309,40 @@ impl<'a> Parameters<'a> {
     /// One call for each kind of request, and one for each group of fetches.
     fn calls<'b>(&'b self, sql: &'b Statements) -> Vec<Call<'b>> {
         let mut calls: Vec<Call<'b>> = Vec::new();
-        let mut call = |slot, sql, params| calls.push(Call { slot, sql, params, statement: None });
+        let mut call = |rows_of, sql, params| calls.push(Call { rows_of, sql, params, statement: None });
         let batch = self.batch;
         if self.is_alone {
-            call(Slot::Commits, &sql.commit_alone, self.alone_params(&false, &OwnLimits::NONE));
+            call(RowsOf::Commits, &sql.commit_alone, self.alone_params(&false, &OwnLimits::NONE));
         } else if !batch.commits.is_empty() {
-            call(Slot::Commits, &sql.commit, self.commits.params());
+            call(RowsOf::Commits, &sql.commit, self.commits.params());
         }
         if !self.watched.is_empty() {
-            call(Slot::Outcomes, &sql.outcomes, vec![(&self.watched as _, Type::TEXT_ARRAY)]);
+            call(RowsOf::Outcomes, &sql.outcomes, vec![(&self.watched as _, Type::TEXT_ARRAY)]);
         }
         if !batch.messages.is_empty() {
-            call(Slot::Messages, &sql.enqueue_messages, self.messages.params());
+            call(RowsOf::Messages, &sql.enqueue_messages, self.messages.params());
         }
         if !batch.activities.is_empty() {
-            call(Slot::Nothing, &sql.enqueue_activities, self.activities.params());
+            call(RowsOf::Nothing, &sql.enqueue_activities, self.activities.params());
         }
         if !batch.starts.is_empty() {
-            call(Slot::Starts, &sql.start, self.starts.params());
+            call(RowsOf::Starts, &sql.start, self.starts.params());
         }
         if !batch.renewals.is_empty() {
-            call(Slot::Renewals, &sql.renew, self.renewals.params());
+            call(RowsOf::Renewals, &sql.renew, self.renewals.params());
         }
         if !batch.abandons.is_empty() {
-            call(Slot::Abandons, &sql.abandon, self.abandons.params());
+            call(RowsOf::Abandons, &sql.abandon, self.abandons.params());
         }
         for (read, secret) in batch.reads.iter().zip(&self.read_secrets) {
             let params = vec![(&read.ids as _, Type::INT8_ARRAY), (secret as _, Type::BYTEA)];
-            call(Slot::Texts, &sql.read_texts, params);
+            call(RowsOf::Texts, &sql.read_texts, params);
         }
         for columns in &self.turn_polls {
-            call(Slot::Turns, &sql.fetch_turns, columns.params());
+            call(RowsOf::Turns, &sql.fetch_turns, columns.params());
         }
         for columns in &self.activity_polls {
-            call(Slot::Activities, &sql.fetch_activities, columns.params());
+            call(RowsOf::Activities, &sql.fetch_activities, columns.params());
         }
         if self.notified_queues.is_any() || !self.notified_ends.is_empty() {
             let params: Vec<Param<'_>> = vec![
@@ -347,7 +352,7 @@ impl<'a> Parameters<'a> {
                 (&self.notified_queues.activities as _, Type::BOOL),
                 (&self.notified_ends as _, Type::TEXT_ARRAY),
             ];
-            call(Slot::Nothing, &sql.notify, params);
+            call(RowsOf::Nothing, &sql.notify, params);
         }
         calls
     }
@@ -365,7 +370,7 @@ impl Parameters<'_> {
 
 /// A call of one server function.
 struct Call<'a> {
-    slot: Slot,
+    rows_of: RowsOf,
     sql: &'a str,
     params: Vec<Param<'a>>,
     /// The prepared statement, if the connection prepares statements.
@@ -394,7 +399,7 @@ async fn exchange(
         // The rows end with the answer to the commit, and not before.
         let answer = ask(client, &calls[0]).await;
         if !answer.as_ref().is_err_and(|error| error.code().is_some_and(|code| code.code() == OTHER_BEGIN)) {
-            return Ok(vec![(calls[0].slot, answer)]);
+            return Ok(vec![(calls[0].rows_of, answer)]);
         }
         db.calls_are_transactions.store(false, Ordering::Relaxed);
         *in_doubt = false;
@@ -406,16 +411,16 @@ async fn exchange(
     let sent = calls.iter().map(|call| ask(client, call).boxed());
     // A call is sent when its future is polled first, and the futures are polled in this order.
     let all = once(control(client, &begin.lane)).chain(sent).chain(once(control(client, COMMIT)));
-    let slots = calls.iter().map(|call| call.slot);
-    let slots = once(Slot::Begin).chain(slots).chain(once(Slot::Nothing));
-    Ok(slots.zip(join_all(all).await).collect())
+    let rows_of = calls.iter().map(|call| call.rows_of);
+    let rows_of = once(RowsOf::Begin).chain(rows_of).chain(once(RowsOf::Nothing));
+    Ok(rows_of.zip(join_all(all).await).collect())
 }
 
 /// Prepares the statements of calls, if connections keep statements. Before the transaction: a call that waits for its statement would be
 /// overtaken by the commit. Reads are seldom, and planned for their ids: a plan from when the table was empty would read all of it.
 async fn prepare(db: &Db, client: &Connection, calls: &mut [Call<'_>]) -> Result<(), PostgresError> {
     if db.prepares {
-        for call in calls.iter_mut().filter(|call| !matches!(call.slot, Slot::Texts)) {
+        for call in calls.iter_mut().filter(|call| !matches!(call.rows_of, RowsOf::Texts)) {
             call.statement = Some(client.prepared(call.sql, &call.params).await?);
         }
     }
@@ -446,19 +451,19 @@ fn control<'a>(client: &'a Client, sql: &'a str) -> Asked<'a> {
 /// Reads the answers. If one of them is an error of the server, nothing is stored.
 fn read(answers: Answers, in_doubt: &mut bool) -> Result<Done, PostgresError> {
     let mut done = Done::default();
-    for (slot, rows) in answers {
+    for (rows_of, rows) in answers {
         let rows = rows.map_err(|error| {
             let Some(code) = error.as_db_error().map(|reported| reported.code().clone()) else {
                 return error.into();
             };
             *in_doubt = false;
-            match (slot, code == SqlState::FEATURE_NOT_SUPPORTED) {
+            match (rows_of, code == SqlState::FEATURE_NOT_SUPPORTED) {
                 // A standby refuses to begin a transaction that writes.
-                (Slot::Begin, true) => PostgresError::ReadOnly { details: error.to_string() },
+                (RowsOf::Begin, true) => PostgresError::ReadOnly { details: error.to_string() },
                 _ => error.into(),
             }
         })?;
-        done.add(slot, rows);
+        done.add(rows_of, rows);
     }
     Ok(done)
 }

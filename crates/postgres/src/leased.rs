@@ -2,7 +2,7 @@
 
 use crate::ask::{ActivityAsk, TurnAsk};
 use crate::in_doubt::release;
-use crate::parked::{Fetch, Parked};
+use crate::parked::{Fetch, ParkedFetches};
 use crate::request::Lease;
 use crate::shared::Shared;
 use outlast_provider::{ClassifiedError, WorkNotes};
@@ -17,8 +17,8 @@ pub(crate) type LeaseSender<L> = oneshot::Sender<Result<Option<Guarded<L>>, Clas
 
 pub(crate) type TurnFetch = Fetch<TurnAsk, LeaseSender<RawTurn>>;
 pub(crate) type ActivityFetch = Fetch<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
-pub(crate) type ParkedTurns = Parked<TurnAsk, LeaseSender<RawTurn>>;
-pub(crate) type ParkedActivities = Parked<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
+pub(crate) type ParkedTurnFetches = ParkedFetches<TurnAsk, LeaseSender<RawTurn>>;
+pub(crate) type ParkedActivityFetches = ParkedFetches<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
 
 /// A leased turn in the server's form; the caller of the fetch decodes it.
 #[derive(Debug)]

@@ -224,8 +224,8 @@ impl ProviderConfig {
         asked.max(2)
     }
 
-    /// Whether there is a connection for arrivals while all lanes are in use.
-    pub(crate) fn has_lane_for_arrivals(&self) -> bool {
+    /// Whether there is a connection for client requests while all lanes are in use.
+    pub(crate) fn has_client_lane(&self) -> bool {
         self.connections() > self.lanes_in_force() + 1
     }
 

@@ -1,7 +1,7 @@
 //! Parked fetches: which fetches of a queue wait, and when the queue is polled for them.
 //!
-//! A *poll* is the call in a transaction that leases turns or activities for fetches. A fetch is *parked* while no running poll
-//! has it, *new* until a poll has found nothing for it, *tried* from then on. [`Parked`] is a value: it reads no clock, takes no
+//! A *poll* is the call in a transaction that leases turns or activities for fetches. A fetch is *parked* while no running poll has
+//! it, *new* until a poll has found nothing for it, *tried* from then on. [`ParkedFetches`] is a value: it reads no clock, takes no
 //! lock and sends nothing. Calls pass the events, with the time where it matters, and return the effects.
 //!
 //! | state of the queue | stored as | next state |
@@ -65,7 +65,7 @@ pub(crate) enum When {
 
 /// The parked fetches of one queue, and the next poll.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Parked<A, C> {
+pub(crate) struct ParkedFetches<A, C> {
     fetches: VecDeque<Fetch<A, C>>,
     poll_due: bool,
     poll_at: Option<Instant>,
@@ -133,7 +133,7 @@ impl<A, C> Poll<A, C> {
     }
 }
 
-impl<A, C> Default for Parked<A, C> {
+impl<A, C> Default for ParkedFetches<A, C> {
     fn default() -> Self {
         Self {
             fetches: VecDeque::new(),
@@ -149,7 +149,7 @@ impl<A, C> Default for Parked<A, C> {
 }
 
 /// Events.
-impl<A: Ask, C: Caller> Parked<A, C> {
+impl<A: Ask, C: Caller> ParkedFetches<A, C> {
     /// Parks a fetch. It counts as tried if a tried fetch asks for the same: the poll for that one found nothing for this one.
     pub(crate) fn on_fetch(&mut self, mut fetch: Fetch<A, C>) {
         let covers =
@@ -343,7 +343,7 @@ pub(crate) fn due_in(ms: u64) -> Duration {
 }
 
 /// Questions.
-impl<A, C> Parked<A, C> {
+impl<A, C> ParkedFetches<A, C> {
     pub(crate) fn asks(&self) -> impl Iterator<Item = &A> {
         self.fetches.iter().map(|fetch| &fetch.ask)
     }

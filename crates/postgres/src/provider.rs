@@ -114,12 +114,12 @@ impl PostgresProvider {
         self.shared.db.counters.read()
     }
 
-    /// The free room for arrivals, for holders of leases and for questions about outcomes, for tests.
+    /// The free room for client requests, for holders of leases and for questions about outcomes, for tests.
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub fn free_room(&self) -> [usize; 3] {
-        let [arrivals, holders] = self.shared.room.free();
-        [arrivals, holders, self.shared.outcomes.free()]
+        let [client_requests, holders] = self.shared.room.free();
+        [client_requests, holders, self.shared.outcomes.free()]
     }
 
     async fn enqueue(

@@ -299,7 +299,7 @@ pub(crate) enum Request {
 
 impl Request {
     /// Whether the request comes from a client, and not from the holder of a lease.
-    pub(crate) fn arrives(&self) -> bool {
+    pub(crate) fn is_client_request(&self) -> bool {
         match self {
             Self::Commit(commit) => matches!(commit.fence, Fence::Unknown { .. }),
             Self::Message(_) | Self::Activity(_) | Self::Start(_) => true,

@@ -42,8 +42,8 @@ impl Attempts {
 /// Fails the requests of a batch of which nothing is stored. Renewals are sent again, and so are fenced requests if they were in
 /// doubt before or the server was silent.
 pub(crate) fn give_up(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError) {
-    let (arrived, fenced) = batch.into_parts();
-    for request in arrived {
+    let (client_requests, fenced) = batch.into_parts();
+    for request in client_requests {
         fail(request, cause);
     }
     for request in fenced {
@@ -61,8 +61,8 @@ pub(crate) fn give_up(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError)
 
 /// Fails or resends the requests of a batch of which it is unknown whether it is stored.
 pub(crate) fn resend_or_fail_unknown(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError) {
-    let (arrived, fenced) = batch.into_parts();
-    for request in arrived {
+    let (client_requests, fenced) = batch.into_parts();
+    for request in client_requests {
         fail_unknown(request, cause);
     }
     for request in fenced {

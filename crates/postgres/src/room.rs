@@ -11,31 +11,31 @@ const UNITS: u32 = 4_096;
 
 /// Clients and lease holders have separate room: thousands of waiting starts must not keep a commit or a renewal out.
 pub(crate) struct Room {
-    arrivals: Arc<Semaphore>,
+    client_requests: Arc<Semaphore>,
     holders: Arc<Semaphore>,
 }
 
 impl Default for Room {
     fn default() -> Self {
         let all = || Arc::new(Semaphore::new(UNITS as usize));
-        Self { arrivals: all(), holders: all() }
+        Self { client_requests: all(), holders: all() }
     }
 }
 
 impl Room {
     /// Waits until there is room, and reserves it until the request is answered.
     pub(crate) async fn enter(&self, request: &mut Request) {
-        let place = if request.arrives() { &self.arrivals } else { &self.holders };
+        let place = if request.is_client_request() { &self.client_requests } else { &self.holders };
         // The semaphore is never closed.
         if let Ok(room) = Arc::clone(place).acquire_many_owned(units(request.bytes())).await {
             request.keep(room);
         }
     }
 
-    /// Free units for arrivals and for holders of leases.
+    /// Free units for client requests and for holders of leases.
     #[cfg(feature = "test-hooks")]
     pub(crate) fn free(&self) -> [usize; 2] {
-        [self.arrivals.available_permits(), self.holders.available_permits()]
+        [self.client_requests.available_permits(), self.holders.available_permits()]
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! | data | holds |
 //! |---|---|
-//! | [`Waiting`] | requests that wait for a lane: those of lease holders, and arrivals (messages, activities and starts of clients) |
+//! | [`Waiting`] | requests that wait for a lane: those of lease holders, and client requests (messages, activities and starts of clients) |
 //! | [`LargeRequests`] | requests of either kind with 1 MiB or more (`scheduler/large.rs`) |
 //! | [`LanesInUse`] | how many lanes have sent a transaction, and how much is in them |
-//! | [`Parked`], for each queue | the fetches that wait, and when the queue is polled (`parked.rs`) |
+//! | [`ParkedFetches`], for each queue | the fetches that wait, and when the queue is polled (`parked.rs`) |
 //! | [`Wants`], [`Forward`], [`PutOff`] | the notifications for other processes, and their times (`notify.rs`) |
 //!
 //! | a lane asks for a transaction, and | it gets |
@@ -37,9 +37,9 @@ pub(crate) use large::SentLarge;
 use crate::batch::{Batch, instance_of};
 use crate::eligibility::Eligibility;
 use crate::hand_off::{hand_off_activities, hand_off_turns};
-use crate::leased::{ParkedActivities, ParkedTurns};
+use crate::leased::{ParkedActivityFetches, ParkedTurnFetches};
 use crate::notify::{Forward, PutOff, Wants};
-use crate::parked::{Idleness, Parked, Poll};
+use crate::parked::{Idleness, ParkedFetches, Poll};
 use crate::request::{Fence, Lease, Request};
 use crate::transaction::{ActivityPoll, Transaction, TurnPoll};
 use large::{LargeLanes, LargeRequests};
@@ -69,7 +69,7 @@ const ASK_NEXT_DUE_EVERY: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) lanes: usize,
-    pub(crate) has_lane_for_arrivals: bool,
+    pub(crate) has_client_lane: bool,
     /// The longest time between polls while notifications cannot be received.
     pub(crate) poll_interval: Duration,
     /// The same while they can be.
@@ -83,7 +83,7 @@ pub(crate) struct Scheduler {
     /// Whether the last transaction of a lane had a large request.
     was_large: bool,
     lanes: LanesInUse,
-    parked: PerQueue<ParkedTurns, ParkedActivities>,
+    parked: PerQueue<ParkedTurnFetches, ParkedActivityFetches>,
     asked_next_due_at: Option<Instant>,
     /// The time until which parked fetches are not polled for, because the server cannot be reached.
     paused_until: Option<Instant>,
@@ -99,7 +99,7 @@ pub(crate) struct Scheduler {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Wake {
     pub(crate) lane: bool,
-    pub(crate) arrivals_lane: bool,
+    pub(crate) client_lane: bool,
     pub(crate) listener: bool,
 }
 
@@ -118,30 +118,30 @@ struct Waiting {
     /// From lease holders: commits, renewals, leases given back.
     holders: VecDeque<Request>,
     /// From clients: messages, activities and starts.
-    arrivals: VecDeque<Request>,
+    client_requests: VecDeque<Request>,
 }
 
 /// A lane, by the requests that it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lane {
     All,
-    /// Takes arrivals while the other lanes are in use, and large requests while no small ones come.
-    Arrivals,
+    /// Takes client requests while the other lanes are in use, and large requests while no small ones come.
+    Clients,
 }
 
 impl Waiting {
     fn push(&mut self, request: Request) {
-        match request.arrives() {
-            true => self.arrivals.push_back(request),
+        match request.is_client_request() {
+            true => self.client_requests.push_back(request),
             false => self.holders.push_back(request),
         }
     }
 
     fn len(&self) -> usize {
-        self.holders.len() + self.arrivals.len()
+        self.holders.len() + self.client_requests.len()
     }
 
-    /// Chooses the requests of the next transaction: in the order in which they came, those of lease holders before arrivals, at
+    /// Chooses the requests of the next transaction: in the order in which they came, those of lease holders first, at
     /// most [`MOST_REQUESTS`]. The others wait for the next transaction.
     fn choose(&mut self, lane: Lane) -> Batch {
         let mut batch = Batch::default();
@@ -149,9 +149,9 @@ impl Waiting {
             let holders = self.holders.len().min(MOST_REQUESTS);
             self.holders.drain(..holders).for_each(|request| batch.push(request));
         }
-        let arrivals = self.arrivals.len().min(MOST_REQUESTS - batch.len());
-        let lost = usize::from(defect::is_on(Defect::ArrivalLost));
-        self.arrivals.drain(..arrivals).skip(lost).for_each(|request| batch.push(request));
+        let client_requests = self.client_requests.len().min(MOST_REQUESTS - batch.len());
+        let lost = usize::from(defect::is_on(Defect::ClientRequestLost));
+        self.client_requests.drain(..client_requests).skip(lost).for_each(|request| batch.push(request));
         sort(&mut batch);
         batch
     }
@@ -171,7 +171,7 @@ fn sort(batch: &mut Batch) {
     batch.abandons.sort_by_cached_key(|abandon| key(&abandon.lease));
 }
 
-/// Lanes that have sent a transaction, not counting the lane for arrivals.
+/// Lanes that have sent a transaction, not counting the client lane.
 #[derive(Debug, Default)]
 struct LanesInUse {
     count: usize,
@@ -192,14 +192,14 @@ impl LanesInUse {
 
 impl Scheduler {
     pub(crate) fn new(limits: Limits) -> Self {
-        let large_lanes = LargeLanes::of(limits.lanes, limits.has_lane_for_arrivals);
+        let large_lanes = LargeLanes::of(limits.lanes, limits.has_client_lane);
         Self {
             limits,
             waiting: Waiting::default(),
             large: LargeRequests::new(large_lanes),
             was_large: false,
             lanes: LanesInUse::default(),
-            parked: PerQueue { turns: Parked::default(), activities: Parked::default() },
+            parked: PerQueue { turns: ParkedFetches::default(), activities: ParkedFetches::default() },
             asked_next_due_at: None,
             paused_until: None,
             others: None,
@@ -246,7 +246,7 @@ impl Scheduler {
             || self.large.are_waiting()
             || self.parked.turns.is_poll_due()
             || self.parked.activities.is_poll_due();
-        self.wake.arrivals_lane |= self.large.concern_arrivals_lane();
+        self.wake.client_lane |= self.large.concern_client_lane();
         self.was_large = transaction.large.is_some();
         self.lanes.count += 1;
         self.lanes.load += transaction.load;
@@ -254,19 +254,19 @@ impl Scheduler {
         Next::Send(Box::new(transaction))
     }
 
-    /// Returns the next step of the lane for arrivals. It sends arrivals only while all other lanes are in use, and leaves the
+    /// Returns the next step of the client lane. It sends client requests only while all other lanes are in use, and leaves the
     /// rest to them.
-    pub(crate) fn next_of_arrivals(&mut self, now: Instant, entropy: &dyn Entropy) -> Next {
+    pub(crate) fn next_of_client_lane(&mut self, now: Instant, entropy: &dyn Entropy) -> Next {
         if self.is_closed {
             return Next::End;
         }
-        let arrivals = match self.has_free_lane(now) {
+        let client_requests = match self.has_free_lane(now) {
             true => None,
-            false => self.next_arrivals(now, entropy),
+            false => self.next_client_requests(now, entropy),
         };
-        match arrivals.or_else(|| self.next_large(Lane::Arrivals, now)) {
+        match client_requests.or_else(|| self.next_large(Lane::Clients, now)) {
             Some(transaction) => Next::Send(Box::new(transaction)),
-            None => Next::WaitUntil(self.large.due_at(Lane::Arrivals)),
+            None => Next::WaitUntil(self.large.due_at(Lane::Clients)),
         }
     }
 
@@ -279,8 +279,8 @@ impl Scheduler {
         self.lanes.load -= load;
     }
 
-    /// The lane for arrivals has finished the transaction of a large request. The next one may be for another lane.
-    pub(crate) fn on_arrivals_lane_free(&mut self, large: SentLarge, now: Instant) {
+    /// The client lane has finished the transaction of a large request. The next one may be for another lane.
+    pub(crate) fn on_client_lane_free(&mut self, large: SentLarge, now: Instant) {
         self.large.on_done(large, now);
         self.wake.lane |= self.large.are_waiting();
     }
@@ -366,9 +366,9 @@ impl Scheduler {
         polls
     }
 
-    /// A transaction of arrivals only. Parked fetches are polled for when it is done.
-    fn next_arrivals(&mut self, now: Instant, entropy: &dyn Entropy) -> Option<Transaction> {
-        let batch = self.waiting.choose(Lane::Arrivals);
+    /// A transaction of client requests only. Parked fetches are polled for when it is done.
+    fn next_client_requests(&mut self, now: Instant, entropy: &dyn Entropy) -> Option<Transaction> {
+        let batch = self.waiting.choose(Lane::Clients);
         if batch.len() == 0 {
             return None;
         }
@@ -421,7 +421,7 @@ impl Scheduler {
 
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
-        self.wake = Wake { lane: true, arrivals_lane: true, listener: true };
+        self.wake = Wake { lane: true, client_lane: true, listener: true };
     }
 
     /// The eligibility of the parked fetches.

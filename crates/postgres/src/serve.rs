@@ -16,7 +16,9 @@ use crate::scheduler::{
 };
 use crate::shared::Shared;
 use crate::steps::Step;
-use crate::transaction::{ActivityHandOffs, ActivityPoll, Done, Transaction, TurnHandOffs, TurnPoll, slots};
+use crate::transaction::{
+    ActivityHandOffs, ActivityPoll, Done, Transaction, TurnHandOffs, TurnPoll, fetch_of_each_lease,
+};
 use outlast_provider::WorkNotes;
 use outlast_provider_kit::queue::PerQueue;
 use outlast_provider_kit::{ActivityRow, MessageRow, ResolvedTurn};
@@ -128,7 +130,7 @@ fn polled_turns(
     poll.groups.into_iter().zip(answers).map(group_done).collect()
 }
 
-/// Matches the activities that a poll leased with its fetches, by the slot of each activity.
+/// Matches the activities that a poll leased with its fetches, by the number of each lease.
 fn polled_activities(
     shared: &Arc<Shared>,
     poll: ActivityPoll,
@@ -137,14 +139,14 @@ fn polled_activities(
 ) -> Vec<ActivityGroupDone> {
     let group_done = |(fetches, rows): (Vec<_>, &Vec<Row>)| {
         let lock_ms = group_lock_ms(&fetches);
-        let fetch_of_slot: Vec<usize> = slots(&fetches).collect();
+        let fetch_of_lease: Vec<usize> = fetch_of_each_lease(&fetches).collect();
         let (mut due_ms, mut no_sessions) = (None, false);
         let mut leased: Vec<Vec<RawActivity>> = fetches.iter().map(|_| Vec::new()).collect();
         for row in rows {
             match raw_activity(row) {
-                Ok(Some((slot, activity))) => {
+                Ok(Some((nth, activity))) => {
                     shared.db.counters.fetched.add(1);
-                    let fetch = fetch_of_slot.get(slot).and_then(|fetch| leased.get_mut(*fetch));
+                    let fetch = fetch_of_lease.get(nth).and_then(|fetch| leased.get_mut(*fetch));
                     if let Some(fetch) = fetch {
                         fetch.push(activity);
                     }
@@ -397,10 +399,10 @@ fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
     }))
 }
 
-/// A leased activity and its slot; `None` for the row without a lease.
+/// A leased activity and the number of its lease; `None` for the row without a lease.
 fn raw_activity(row: &Row) -> Result<Option<(usize, RawActivity)>> {
     use fetch_activities::*;
-    let Some(slot) = cell::<Option<i32>>(row, SLOT)? else { return Ok(None) };
+    let Some(nth) = cell::<Option<i32>>(row, NTH)? else { return Ok(None) };
     let secret: &[u8] = cell(row, SECRET)?;
     let activity = RawActivity {
         secret: secret.try_into().unwrap_or_default(),
@@ -418,5 +420,5 @@ fn raw_activity(row: &Row) -> Result<Option<(usize, RawActivity)>> {
         },
         now: unsigned(row, NOW)?,
     };
-    Ok(Some((usize::try_from(slot - 1).unwrap_or(0), activity)))
+    Ok(Some((usize::try_from(nth - 1).unwrap_or(0), activity)))
 }

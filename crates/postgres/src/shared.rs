@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     pub(crate) secrets: Secrets,
     scheduler: Mutex<Scheduler>,
     pub(crate) wake_lane: Notify,
-    pub(crate) wake_arrivals_lane: Notify,
+    pub(crate) wake_client_lane: Notify,
     wake_listener: Notify,
     /// Reads that share round trips.
     pub(crate) outcomes: Outcomes,
@@ -40,7 +40,7 @@ impl Shared {
         let id = format!("{id:032x}");
         let limits = Limits {
             lanes: config.lanes_in_force(),
-            has_lane_for_arrivals: config.has_lane_for_arrivals(),
+            has_client_lane: config.has_client_lane(),
             poll_interval: config.poll_interval,
             idle_poll_interval: config.idle_poll_interval,
         };
@@ -52,7 +52,7 @@ impl Shared {
             secrets,
             scheduler: Mutex::new(Scheduler::new(limits)),
             wake_lane: Notify::new(),
-            wake_arrivals_lane: Notify::new(),
+            wake_client_lane: Notify::new(),
             wake_listener: Notify::new(),
             outcomes: Outcomes::default(),
             room: Room::default(),
@@ -69,8 +69,8 @@ impl Shared {
         if wake.lane {
             self.wake_lane.notify_one();
         }
-        if wake.arrivals_lane {
-            self.wake_arrivals_lane.notify_one();
+        if wake.client_lane {
+            self.wake_client_lane.notify_one();
         }
         if wake.listener {
             self.wake_listener.notify_one();

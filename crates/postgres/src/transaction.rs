@@ -54,12 +54,12 @@ impl Transaction {
 }
 
 /// For each lease that a group wants, the index of its fetch.
-pub(crate) fn slots(group: &[ActivityFetch]) -> impl Iterator<Item = usize> + '_ {
+pub(crate) fn fetch_of_each_lease(group: &[ActivityFetch]) -> impl Iterator<Item = usize> + '_ {
     group.iter().enumerate().flat_map(|(place, fetch)| std::iter::repeat_n(place, fetch.ask.wants()))
 }
 
 /// The rows of each statement of a transaction, or its error, and their place in [`Done`].
-pub(crate) type Answers = Vec<(Slot, Result<Vec<Row>, tokio_postgres::Error>)>;
+pub(crate) type Answers = Vec<(RowsOf, Result<Vec<Row>, tokio_postgres::Error>)>;
 
 /// The answers of the server's functions.
 #[derive(Default)]
@@ -78,9 +78,9 @@ pub(crate) struct Done {
     pub(crate) activities: Vec<Vec<Row>>,
 }
 
-/// The place in [`Done`] for the rows of a statement.
+/// The field of [`Done`] for the rows of a statement.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Slot {
+pub(crate) enum RowsOf {
     Begin,
     Nothing,
     Commits,
@@ -95,18 +95,18 @@ pub(crate) enum Slot {
 }
 
 impl Done {
-    pub(crate) fn add(&mut self, slot: Slot, rows: Vec<Row>) {
-        match slot {
-            Slot::Begin | Slot::Nothing => {}
-            Slot::Commits => self.commits = rows,
-            Slot::Outcomes => self.outcomes = rows,
-            Slot::Messages => self.messages = rows,
-            Slot::Starts => self.starts = rows,
-            Slot::Renewals => self.renewals = rows,
-            Slot::Abandons => self.abandons = rows,
-            Slot::Texts => self.texts.push(rows),
-            Slot::Turns => self.turns.push(rows),
-            Slot::Activities => self.activities.push(rows),
+    pub(crate) fn add(&mut self, rows_of: RowsOf, rows: Vec<Row>) {
+        match rows_of {
+            RowsOf::Begin | RowsOf::Nothing => {}
+            RowsOf::Commits => self.commits = rows,
+            RowsOf::Outcomes => self.outcomes = rows,
+            RowsOf::Messages => self.messages = rows,
+            RowsOf::Starts => self.starts = rows,
+            RowsOf::Renewals => self.renewals = rows,
+            RowsOf::Abandons => self.abandons = rows,
+            RowsOf::Texts => self.texts.push(rows),
+            RowsOf::Turns => self.turns.push(rows),
+            RowsOf::Activities => self.activities.push(rows),
         }
     }
 }

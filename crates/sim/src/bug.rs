@@ -48,7 +48,7 @@ pub enum Bug {
 
 /// The shipped defects that the simulator must find. The tests of the PostgreSQL store find those of its scheduler.
 pub fn shipped_bugs() -> Vec<Bug> {
-    let first_of_postgres = Shipped::ALL.iter().position(|defect| *defect == Shipped::ArrivalLost);
+    let first_of_postgres = Shipped::ALL.iter().position(|defect| *defect == Shipped::ClientRequestLost);
     Shipped::ALL
         .iter()
         .take(first_of_postgres.unwrap_or(usize::MAX))
@@ -79,7 +79,7 @@ pub const BUGS: &[Bug] = &[
     Bug::Store(Defect::AckAfterTakeover),
     Bug::Store(Defect::AckIgnoresExpiry),
     Bug::Store(Defect::AckSkipsTokenCheck),
-    Bug::Store(Defect::AckDeletesLateArrivals),
+    Bug::Store(Defect::AckDeletesLateMessages),
     Bug::Store(Defect::AckKeepsLease),
     Bug::Store(Defect::LeaseNotExclusive),
     Bug::Store(Defect::LeaseStartsAtCall),

@@ -18,7 +18,7 @@ use outlast_provider::{
     StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use outlast_sqlite::SqliteProvider;
-use parked::Parked;
+use parked::ParkedFetches;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,8 +33,8 @@ pub(crate) struct Mirror {
     state: Mutex<MirrorState>,
     /// Whether fetches wait.
     waits: bool,
-    parked_turns: Parked<Option<FetchedTurn>>,
-    parked_work: Parked<Vec<FetchedWork>>,
+    parked_turn_fetches: ParkedFetches<Option<FetchedTurn>>,
+    parked_activity_fetches: ParkedFetches<Vec<FetchedWork>>,
 }
 
 #[derive(Default)]
@@ -51,8 +51,8 @@ impl Mirror {
             model,
             state: Mutex::default(),
             waits,
-            parked_turns: Parked::default(),
-            parked_work: Parked::default(),
+            parked_turn_fetches: ParkedFetches::default(),
+            parked_activity_fetches: ParkedFetches::default(),
         }
     }
 

@@ -62,7 +62,7 @@ pub(crate) type Fetch<A> = outlast_provider_kit::Fetch<A, LeaseSender<<A as Ask>
 /// | served | the transaction commits | answered |
 /// | served | the transaction is applied again without the fetch | parked, and polled next |
 /// | served | the commit fails | answered with the error |
-pub(crate) struct Parked<A: Ask> {
+pub(crate) struct ParkedFetches<A: Ask> {
     waiting: VecDeque<Fetch<A>>,
     served: Vec<Served<A>>,
 }
@@ -73,13 +73,13 @@ struct Served<A: Ask> {
     leases: Result<Option<A::Leases>>,
 }
 
-impl<A: Ask> Default for Parked<A> {
+impl<A: Ask> Default for ParkedFetches<A> {
     fn default() -> Self {
         Self { waiting: VecDeque::new(), served: Vec::new() }
     }
 }
 
-impl<A: Ask> Parked<A> {
+impl<A: Ask> ParkedFetches<A> {
     pub(crate) fn push(&mut self, fetch: Fetch<A>) {
         self.waiting.push_back(fetch);
     }

@@ -10,7 +10,7 @@ use crate::fetch::TurnAsk;
 use crate::large_requests::LargeRequests;
 use crate::leased::release;
 use crate::owners::{self, Owners};
-use crate::park::{self, FetchState, Parked};
+use crate::park::{self, FetchState, ParkedFetches};
 use crate::threads::pause;
 use crate::transaction::{Transaction, Wakeups};
 use crate::url::Location;
@@ -146,7 +146,7 @@ pub(crate) struct Writer {
     pub(crate) connection: WriterConnection,
     pub(crate) options: SqliteOptions,
     pub(crate) counters: Arc<Counters>,
-    parked: PerQueue<Parked<TurnAsk>, Parked<ActivityAsk>>,
+    parked: PerQueue<ParkedFetches<TurnAsk>, ParkedFetches<ActivityAsk>>,
     fetch_state: FetchState,
     /// The parked fetches are polled at this time. As far as this process knows, no item becomes available before it.
     wake_at: u64,

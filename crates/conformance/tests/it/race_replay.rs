@@ -13,7 +13,7 @@ const FITTING: &[(&str, &[Defect])] = &[
         "test_continue_as_new_poisoned_successor_is_own_execution",
         &[SuccessorInPredecessor, AttemptsNotCounted],
     ),
-    ("test_continue_as_new_duplicate_start", &[AckDeletesLateArrivals, SuccessorInPredecessor]),
+    ("test_continue_as_new_duplicate_start", &[AckDeletesLateMessages, SuccessorInPredecessor]),
     (
         "test_continue_as_new_transition_delivery",
         &[AbandonTouchesAllRows, AbandonLosesDelay, CarriedMessagesLost],

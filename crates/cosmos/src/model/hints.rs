@@ -1,11 +1,11 @@
-//! The search for ready work. A writer stores a message and, at the same time, a hint for the owner of the slot. Owners read
-//! hints once, from a position in the feed; a repair query finds all messages of a slot.
+//! The search for ready work. A writer stores a message and, at the same time, a hint for the owner of the dispatch slot. Owners
+//! read hints once, from a position in the feed; a repair query finds all messages of a dispatch slot.
 //!
 //! | may happen at any time | as |
 //! |---|---|
 //! | a message or its hint is stored first | `Store`, `Hint`: nothing orders them |
 //! | the hint is lost | `LoseHint` |
-//! | the slot moves to the other runtime, or the owner dies | `Move` |
+//! | the dispatch slot moves to the other runtime, or the owner dies | `Move` |
 //! | the owner cannot run an instance (another version of the program) | work for one runtime only |
 //!
 //! A hint may be stored before its message. A new owner therefore queries twice: after it took its position in the feed, and when

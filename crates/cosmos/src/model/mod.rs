@@ -5,7 +5,7 @@
 //! | [`commit`] | lock, staged and plain commit, renewal, takeover, requests that arrive late, doubt |
 //! | [`ahead`] | run-ahead commits beside arrivals |
 //! | [`outbox`] | messages between instances, delivered more than once |
-//! | [`hints`] | ready work is found although hints are lost and slots move |
+//! | [`hints`] | ready work is found although hints are lost and dispatch slots move |
 //! | [`slots`] | the slot table with runtimes that die, stall and join |
 //! | [`delete`] | deletion of several instances by a record |
 //!

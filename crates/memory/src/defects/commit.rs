@@ -88,7 +88,7 @@ impl CommitRules for Rules {
 
     fn consumed(&self, messages: &MessageQueue, instance: &str, token: &str) -> Vec<u64> {
         match self.defect {
-            Some(Defect::AckDeletesLateArrivals) => messages.of_instance(instance, |_| true),
+            Some(Defect::AckDeletesLateMessages) => messages.of_instance(instance, |_| true),
             _ => Contract.consumed(messages, instance, token),
         }
     }

@@ -1,8 +1,8 @@
 //! Parked fetches of several processes on one queue, in every order of their polls, commits, failures and notifications.
 //!
-//! Processes run the transitions of [`Parked`] and [`Forward`] that ship. The model adds the server: the items that are fetchable,
-//! the registrations, and the notifications in flight. Time does not pass, so no poll that is scheduled for later helps: a
-//! fetch gets its item because a poll is due, or not at all.
+//! Processes run the transitions of [`ParkedFetches`] and [`Forward`] that ship. The model adds the server: the items that are
+//! fetchable, the registrations, and the notifications in flight. Time does not pass, so no poll that is scheduled for later helps:
+//! a fetch gets its item because a poll is due, or not at all.
 //!
 //! | step | is |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | `Overdue` | the notification of a commit that was put off is due |
 //! | `Register`, `Hear`, `AllHeard`, `Unregister` | registrations, and when the other processes know of them |
 
-use super::{Caller, Fetch, GroupDone, Parked, Reason, When};
+use super::{Caller, Fetch, GroupDone, ParkedFetches, Reason, When};
 use crate::ask::Ask;
 use crate::notify::{Forward, Hops};
 use outlast_provider_kit::queue::PerQueue;
@@ -99,7 +99,7 @@ struct Answer {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Process {
-    parked: Parked<KindAsk, ModelCaller>,
+    parked: ParkedFetches<KindAsk, ModelCaller>,
     sent: Vec<Sent>,
     forward: Forward,
     /// Whether a notification is put off.
@@ -589,7 +589,7 @@ impl State {
     }
 }
 
-impl Parked<KindAsk, ModelCaller> {
+impl ParkedFetches<KindAsk, ModelCaller> {
     /// The notification that a lane forwards when it finds that the callers of all fetches are dropped.
     fn unusable_after_drop(mut self) -> Option<Hops> {
         self.drop_gone();

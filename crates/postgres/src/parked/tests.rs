@@ -12,7 +12,7 @@ impl Caller for Present {
     }
 }
 
-type Turns = Parked<TurnAsk, Present>;
+type Turns = ParkedFetches<TurnAsk, Present>;
 
 const PERIODIC: Duration = Duration::from_secs(60);
 
@@ -23,7 +23,7 @@ fn fetch(lock_ms: u64, is_new: bool) -> Fetch<TurnAsk, Present> {
 }
 
 fn parked(fetches: &[(u64, bool)]) -> Turns {
-    let mut parked = Parked::default();
+    let mut parked = ParkedFetches::default();
     parked.fetches.extend(fetches.iter().map(|(lock_ms, is_new)| fetch(*lock_ms, *is_new)));
     parked
 }
@@ -67,7 +67,7 @@ fn each_event_leads_to_the_state_in_the_table() {
         ),
         (
             "fetch while a poll is due",
-            Parked { poll_due: true, ..parked(&[(1, TRIED)]) },
+            ParkedFetches { poll_due: true, ..parked(&[(1, TRIED)]) },
             event(|p| p.on_fetch(fetch(1, NEW))),
             (true, None, 0, 1),
         ),
@@ -102,19 +102,19 @@ fn each_event_leads_to_the_state_in_the_table() {
         ("due", parked(&[(1, TRIED)]), schedule(Reason::Due, When::At(later)), (false, Some(later), 0, 1)),
         (
             "due later than known",
-            Parked { poll_at: Some(now), ..parked(&[(1, TRIED)]) },
+            ParkedFetches { poll_at: Some(now), ..parked(&[(1, TRIED)]) },
             schedule(Reason::Periodic, When::At(later)),
             (false, Some(now), 0, 1),
         ),
         (
             "time not come",
-            Parked { poll_at: Some(later), ..parked(&[(1, TRIED)]) },
+            ParkedFetches { poll_at: Some(later), ..parked(&[(1, TRIED)]) },
             Box::new(move |p| p.on_time(now)),
             (false, Some(later), 0, 1),
         ),
         (
             "time come",
-            Parked { poll_at: Some(later), ..parked(&[(1, TRIED)]) },
+            ParkedFetches { poll_at: Some(later), ..parked(&[(1, TRIED)]) },
             Box::new(move |p| p.on_time(later)),
             (true, None, 0, 1),
         ),
@@ -132,7 +132,7 @@ fn each_event_leads_to_the_state_in_the_table() {
         ),
         (
             "poll missed a change",
-            Parked { changes: 1, ..parked(&[]) },
+            ParkedFetches { changes: 1, ..parked(&[]) },
             Box::new(move |p| drop(p.on_poll_done(done(vec![fetch(1, NEW)], false), 0, PERIODIC, now))),
             (true, Some(now + PERIODIC), 1, 1),
         ),
@@ -199,7 +199,7 @@ fn starting_a_poll_keeps_only_times_that_are_scheduled_later() {
 
 #[test]
 fn fetch_that_does_not_park_is_returned_empty() {
-    let mut parked: Turns = Parked::default();
+    let mut parked: Turns = ParkedFetches::default();
     let unserved = vec![Fetch { parks: false, ..fetch(1, NEW) }, fetch(1, NEW)];
     let effects = parked.on_poll_done(done(unserved, false), 0, PERIODIC, Instant::now());
     assert_eq!((effects.empty.len(), parked.asks().count()), (1, 1));
@@ -209,7 +209,7 @@ fn fetch_that_does_not_park_is_returned_empty() {
 fn due_time_of_the_server_is_bounded_by_the_periodic_poll() {
     let now = Instant::now();
     let next_poll = |due_ms| {
-        let mut parked: Turns = Parked::default();
+        let mut parked: Turns = ParkedFetches::default();
         let done = GroupDone { due_ms, ..done(vec![fetch(1, NEW)], false) };
         parked.on_poll_done(done, 0, PERIODIC, now);
         parked.poll_at.map(|at| at - now)
@@ -222,7 +222,7 @@ fn due_time_of_the_server_is_bounded_by_the_periodic_poll() {
 #[test]
 fn notification_is_forwarded_with_hops_by_result() {
     let now = Instant::now();
-    let mut idle: Turns = Parked::default();
+    let mut idle: Turns = ParkedFetches::default();
     assert_eq!(idle.on_notification(3), Some(4), "no fetch is parked");
     let after_poll = |unserved: Vec<_>, is_served, changes_meanwhile| {
         let mut parked = parked(&[(1, TRIED)]);

@@ -18,7 +18,7 @@ const TOP: &str = "\
 
 #[test]
 fn every_seeded_defect_is_found_within_2_000_sequences() {
-    let of_the_scheduler = Defect::ALL.iter().skip_while(|defect| **defect != Defect::ArrivalLost);
+    let of_the_scheduler = Defect::ALL.iter().skip_while(|defect| **defect != Defect::ClientRequestLost);
     let mut expected = TOP.to_string();
     for defect in of_the_scheduler {
         let (number, property) =

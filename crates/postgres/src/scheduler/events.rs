@@ -4,7 +4,7 @@ use super::{ASK_NEXT_DUE_EVERY, Scheduler};
 use crate::ask::{ActivityAsk, Ask, TurnAsk};
 use crate::leased::{ActivityFetch, LeaseSender, RawActivity, RawTurn, TurnFetch};
 use crate::notify::{Forward, Hops, PutOff, Wants};
-use crate::parked::{Caller, Fetch, GroupDone, Parked, Reason, When, due_in};
+use crate::parked::{Caller, Fetch, GroupDone, ParkedFetches, Reason, When, due_in};
 use outlast_model::defect::{self, Defect};
 use outlast_provider_kit::queue::PerQueue;
 use std::time::Duration;
@@ -242,7 +242,7 @@ impl Scheduler {
 
 /// Returns the shortest lease of the hand-offs that served a fetch, and whether any was refused.
 fn hand_offs_done<A: Ask, C: Caller>(
-    parked: &mut Parked<A, C>,
+    parked: &mut ParkedFetches<A, C>,
     done: Vec<HandOffDone<A, C>>,
     now: Instant,
 ) -> (Option<u64>, bool) {

@@ -40,22 +40,22 @@ const MOST_BYTES: usize = 8 << 20;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LargeLanes {
     all: usize,
-    arrivals: usize,
+    clients: usize,
 }
 
 impl LargeLanes {
-    pub(super) fn of(lanes: usize, has_lane_for_arrivals: bool) -> Self {
+    pub(super) fn of(lanes: usize, has_client_lane: bool) -> Self {
         let leaves_one = lanes > 1;
         Self {
             all: if leaves_one { lanes - 1 } else { 1 },
-            arrivals: usize::from(has_lane_for_arrivals && leaves_one),
+            clients: usize::from(has_client_lane && leaves_one),
         }
     }
 
     fn most(self, lane: Lane) -> usize {
         match lane {
             Lane::All => self.all,
-            Lane::Arrivals => self.arrivals,
+            Lane::Clients => self.clients,
         }
     }
 }
@@ -111,18 +111,18 @@ impl LargeRequests {
         self.small_at = Some(now);
     }
 
-    /// Whether large requests wait that the lane for arrivals may take.
-    pub(super) fn concern_arrivals_lane(&self) -> bool {
-        !self.waiting.is_empty() && self.lanes.arrivals > 0
+    /// Whether large requests wait that the client lane may take.
+    pub(super) fn concern_client_lane(&self) -> bool {
+        !self.waiting.is_empty() && self.lanes.clients > 0
     }
 
     pub(super) fn are_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Whether the lane for arrivals has sent a large request.
-    pub(super) fn use_arrivals_lane(&self) -> bool {
-        self.sent_by(Lane::Arrivals) > 0
+    /// Whether the client lane has sent a large request.
+    pub(super) fn use_client_lane(&self) -> bool {
+        self.sent_by(Lane::Clients) > 0
     }
 
     fn sent_by(&self, lane: Lane) -> usize {
@@ -134,7 +134,7 @@ impl LargeRequests {
         let (request, waits_since) = self.waiting.front()?;
         let paused_until = self.paused_until();
         if self.sent.is_empty() {
-            // A lone large request leaves the lane for arrivals to small arrivals.
+            // A lone large request leaves the client lane to small client requests.
             let due = paused_until.map_or(*waits_since, |until| until.min(*waits_since + LONGEST_WAIT));
             return (lane == Lane::All).then_some(due);
         }
@@ -184,8 +184,8 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
     const MIB: usize = 1 << 20;
 
-    fn large_requests(lanes: usize, has_lane_for_arrivals: bool) -> LargeRequests {
-        LargeRequests::new(LargeLanes::of(lanes, has_lane_for_arrivals))
+    fn large_requests(lanes: usize, has_client_lane: bool) -> LargeRequests {
+        LargeRequests::new(LargeLanes::of(lanes, has_client_lane))
     }
 
     fn take(large: &mut LargeRequests, lane: Lane, at: Instant) -> Option<SentLarge> {
@@ -194,22 +194,22 @@ mod tests {
 
     #[test]
     fn large_requests_leave_one_lane_to_small_ones() {
-        use Lane::{All, Arrivals};
+        use Lane::{All, Clients};
         let now = Instant::now();
         let rows: [(usize, bool, &[Lane], &str); 7] = [
-            // Lanes, whether there is one for arrivals, the lanes that send a large request if they ask in turn, and why.
+            // Lanes, whether there is one for client requests, the lanes that send a large request if they ask in turn, and why.
             (1, false, &[All], "the only lane"),
-            (1, true, &[All], "the lane for arrivals is left to small arrivals"),
+            (1, true, &[All], "the client lane is left to small client requests"),
             (2, false, &[All], "one lane is left"),
-            (2, true, &[All, Arrivals], "one lane is left, to arrivals too"),
+            (2, true, &[All, Clients], "one lane is left, to client requests too"),
             (4, false, &[All, All, All], "one lane is left"),
-            (4, true, &[All, Arrivals, All, All], "one lane is left, to arrivals too"),
-            (9, true, &[All, Arrivals, All, All, All, All, All, All], "8 MiB are in flight"),
+            (4, true, &[All, Clients, All, All], "one lane is left, to client requests too"),
+            (9, true, &[All, Clients, All, All, All, All, All, All], "8 MiB are in flight"),
         ];
-        for (lanes, has_lane_for_arrivals, expected, why) in rows {
-            let mut large = large_requests(lanes, has_lane_for_arrivals);
+        for (lanes, has_client_lane, expected, why) in rows {
+            let mut large = large_requests(lanes, has_client_lane);
             (0..20).for_each(|_| large.push(read_of(MIB), now));
-            let asked = std::iter::repeat_n([All, Arrivals], lanes).flatten();
+            let asked = std::iter::repeat_n([All, Clients], lanes).flatten();
             let sent: Vec<Lane> = asked.filter(|lane| take(&mut large, *lane, now).is_some()).collect();
             assert_eq!(sent, expected, "{lanes} lanes: {why}");
         }
@@ -266,7 +266,7 @@ mod tests {
             if let Some(ms) = ends {
                 large.on_done(sent[1], at(ms));
             }
-            assert_eq!(large.due_at(Lane::Arrivals), Some(at(due)), "{why}");
+            assert_eq!(large.due_at(Lane::Clients), Some(at(due)), "{why}");
         }
     }
 
@@ -308,7 +308,11 @@ mod tests {
         large.on_done(sent[0], at(100));
         large.on_done(sent[1], at(300));
         assert_eq!(large.due_at(Lane::All), Some(at(600)), "the second took 300 ms");
-        assert_eq!(large.due_at(Lane::Arrivals), None, "a lone large request leaves this lane to arrivals");
+        assert_eq!(
+            large.due_at(Lane::Clients),
+            None,
+            "a lone large request leaves this lane to client requests"
+        );
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(super) enum Event {
     /// The listener is connected again. Meanwhile another process has committed an item of each queue.
     Reconnected,
     Lane,
-    ArrivalsLane,
+    ClientLane,
     /// The server commits a transaction; hand-offs are accepted or refused.
     Execute {
         nth: usize,
@@ -78,7 +78,7 @@ pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
         2 => any::<bool>().prop_map(|turns| Event::Notified { turns }),
         1 => Just(Event::Reconnected),
         8 => Just(Event::Lane),
-        2 => Just(Event::ArrivalsLane),
+        2 => Just(Event::ClientLane),
         8 => (any::<usize>(), any::<bool>()).prop_map(|(nth, accepts)| Event::Execute { nth, accepts }),
         8 => any::<usize>().prop_map(Event::Finish),
         1 => any::<usize>().prop_map(Event::Fail),

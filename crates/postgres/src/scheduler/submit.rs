@@ -74,17 +74,17 @@ impl Scheduler {
         if request.bytes() >= LARGE_BYTES {
             self.large.push(request, now);
             self.wake.lane = true;
-            self.wake.arrivals_lane |= self.large.concern_arrivals_lane();
+            self.wake.client_lane |= self.large.concern_client_lane();
             return;
         }
         self.large.on_small_request(now);
-        let arrives = request.arrives();
+        let is_client_request = request.is_client_request();
         self.waiting.push(request);
-        // Arrivals do not wait for lanes that are in use.
-        let has_lane = self.limits.has_lane_for_arrivals && !self.large.use_arrivals_lane();
-        let goes_ahead = arrives && has_lane && !self.has_free_lane(now);
+        // Client requests do not wait for lanes that are in use.
+        let has_lane = self.limits.has_client_lane && !self.large.use_client_lane();
+        let goes_ahead = is_client_request && has_lane && !self.has_free_lane(now);
         self.wake.lane |= !goes_ahead;
-        self.wake.arrivals_lane |= goes_ahead;
+        self.wake.client_lane |= goes_ahead;
     }
 
     pub(super) fn fetch_turn(&mut self, fetch: TurnFetch) {

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 pub(super) const LIMITS: Limits = Limits {
     lanes: 2,
-    has_lane_for_arrivals: true,
+    has_client_lane: true,
     poll_interval: Duration::from_secs(600),
     idle_poll_interval: Duration::from_secs(600),
 };
@@ -44,10 +44,10 @@ fn message() -> Request {
     message_of("i".to_string(), false)
 }
 
-fn scheduler_with(holders: usize, arrivals: usize) -> Scheduler {
+fn scheduler_with(holders: usize, client_requests: usize) -> Scheduler {
     let mut scheduler = Scheduler::new(LIMITS);
     scheduler.waiting.holders.extend((0..holders).map(|_| renewal()));
-    scheduler.waiting.arrivals.extend((0..arrivals).map(|_| message()));
+    scheduler.waiting.client_requests.extend((0..client_requests).map(|_| message()));
     scheduler
 }
 
@@ -70,13 +70,13 @@ fn transaction_waits_for_more_requests_while_heavy_ones_are_in_the_lanes() {
 }
 
 #[test]
-fn arrivals_are_sent_ahead_of_requests_of_lease_holders() {
+fn client_requests_are_sent_ahead_of_requests_of_lease_holders() {
     let mut scheduler = scheduler_with(1, 1);
-    let ahead = scheduler.next_arrivals(Instant::now(), &OsEntropy).unwrap();
+    let ahead = scheduler.next_client_requests(Instant::now(), &OsEntropy).unwrap();
     assert_eq!((ahead.batch.messages.len(), ahead.batch.len(), ahead.load), (1, 1, 0));
     let notifies = Wants { queues: PerQueue::TURNS, watches: true };
     assert_eq!(ahead.notifies, notifies, "other processes are notified");
-    assert!(scheduler.next_arrivals(Instant::now(), &OsEntropy).is_none(), "no more arrivals");
+    assert!(scheduler.next_client_requests(Instant::now(), &OsEntropy).is_none(), "no more client requests");
     let rest = scheduler.next_transaction(Instant::now(), &OsEntropy).unwrap();
     assert_eq!((rest.batch.renewals.len(), rest.batch.len(), rest.load), (1, 1, 1));
     let all = scheduler_with(1, 1).next_transaction(Instant::now(), &OsEntropy).unwrap();
@@ -86,19 +86,19 @@ fn arrivals_are_sent_ahead_of_requests_of_lease_holders() {
 #[test]
 fn transaction_takes_at_most_the_bound_of_requests_and_holders_first() {
     let rows = [
-        // Holders and arrivals that wait, the lane, and the holders and arrivals in its transaction.
+        // Holders and client requests that wait, the lane, and the holders and client requests in its transaction.
         (MOST_REQUESTS - 1, 2, Lane::All, (MOST_REQUESTS - 1, 1)),
         (MOST_REQUESTS + 1, 1, Lane::All, (MOST_REQUESTS, 0)),
         (1, 1, Lane::All, (1, 1)),
-        (1, MOST_REQUESTS + 1, Lane::Arrivals, (0, MOST_REQUESTS)),
+        (1, MOST_REQUESTS + 1, Lane::Clients, (0, MOST_REQUESTS)),
         (0, 0, Lane::All, (0, 0)),
     ];
-    for (holders, arrivals, lane, expected) in rows {
-        let mut waiting = scheduler_with(holders, arrivals).waiting;
+    for (holders, client_requests, lane, expected) in rows {
+        let mut waiting = scheduler_with(holders, client_requests).waiting;
         let batch = waiting.choose(lane);
         let chosen = (batch.renewals.len(), batch.messages.len());
-        assert_eq!(chosen, expected, "{holders} holders, {arrivals} arrivals, {lane:?}");
-        assert_eq!(waiting.len() + batch.len(), holders + arrivals, "no request is lost");
+        assert_eq!(chosen, expected, "{holders} holders, {client_requests} client requests, {lane:?}");
+        assert_eq!(waiting.len() + batch.len(), holders + client_requests, "no request is lost");
     }
 }
 
@@ -161,9 +161,9 @@ fn submitted_request_wakes_the_lane_that_takes_it() {
         scheduler.take_wake()
     };
     let lane = Wake { lane: true, ..Wake::default() };
-    let arrivals_lane = Wake { arrivals_lane: true, ..Wake::default() };
+    let client_lane = Wake { client_lane: true, ..Wake::default() };
     assert_eq!(wakes(0, message()), lane);
-    assert_eq!(wakes(LIMITS.lanes, message()), arrivals_lane, "all lanes are in use");
+    assert_eq!(wakes(LIMITS.lanes, message()), client_lane, "all lanes are in use");
     assert_eq!(wakes(LIMITS.lanes, renewal()), lane, "holders wait for a lane");
 }
 
@@ -198,7 +198,7 @@ fn large_requests_travel_alone_and_leave_the_other_lane_to_small_ones() {
 }
 
 #[test]
-fn lane_for_arrivals_sends_a_second_large_request_only_while_no_small_ones_come() {
+fn client_lane_sends_a_second_large_request_only_while_no_small_ones_come() {
     let now = Instant::now();
     let later = now + Duration::from_secs(1);
     let mut scheduler = Scheduler::new(LIMITS);
@@ -208,30 +208,30 @@ fn lane_for_arrivals_sends_a_second_large_request_only_while_no_small_ones_come(
         Next::End => panic!("the store is not closed"),
     };
     (0..5).for_each(|_| scheduler.submit(read_of(LARGE_BYTES), now));
-    let both = Wake { lane: true, arrivals_lane: true, listener: false };
+    let both = Wake { lane: true, client_lane: true, listener: false };
     assert_eq!(scheduler.take_wake(), both, "both are for large requests");
-    assert_eq!(large(scheduler.next_of_arrivals(now, &OsEntropy)), Err(None), "none is on its way");
+    assert_eq!(large(scheduler.next_of_client_lane(now, &OsEntropy)), Err(None), "none is on its way");
     let first = large(scheduler.next(now, &OsEntropy)).unwrap();
     assert_eq!(scheduler.take_wake(), both, "others wait");
-    let second = large(scheduler.next_of_arrivals(now, &OsEntropy)).unwrap();
+    let second = large(scheduler.next_of_client_lane(now, &OsEntropy)).unwrap();
     assert_eq!(large(scheduler.next(now, &OsEntropy)), Err(None), "this lane is left to small requests");
 
     scheduler.lanes.count = LIMITS.lanes;
     scheduler.submit(message(), now);
     let lane = Wake { lane: true, ..Wake::default() };
-    assert_eq!(scheduler.take_wake(), lane, "the lane for arrivals is in use");
+    assert_eq!(scheduler.take_wake(), lane, "the client lane is in use");
     scheduler.lanes.count = 1;
     let Next::Send(small) = scheduler.next(now, &OsEntropy) else { panic!("the small one is sent") };
     scheduler.take_wake();
-    scheduler.on_arrivals_lane_free(second, now);
+    scheduler.on_client_lane_free(second, now);
     assert_eq!(scheduler.take_wake(), lane, "large requests wait");
     let quiet = now + Duration::from_millis(100);
-    assert_eq!(large(scheduler.next_of_arrivals(now, &OsEntropy)), Err(Some(quiet)), "a small one came");
-    let third = large(scheduler.next_of_arrivals(quiet, &OsEntropy)).unwrap();
+    assert_eq!(large(scheduler.next_of_client_lane(now, &OsEntropy)), Err(Some(quiet)), "a small one came");
+    let third = large(scheduler.next_of_client_lane(quiet, &OsEntropy)).unwrap();
     scheduler.on_lane_free(small.load, None, later);
     scheduler.on_lane_free(1, Some(first), later);
-    scheduler.on_arrivals_lane_free(third, later);
-    assert_eq!(large(scheduler.next_of_arrivals(later, &OsEntropy)), Err(None), "none is on its way");
+    scheduler.on_client_lane_free(third, later);
+    assert_eq!(large(scheduler.next_of_client_lane(later, &OsEntropy)), Err(None), "none is on its way");
     assert!(large(scheduler.next(later, &OsEntropy)).is_ok());
 }
 

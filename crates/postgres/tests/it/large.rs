@@ -90,7 +90,7 @@ async fn turn_whose_lease_ends_before_its_texts_are_read_is_fetched_again() {
 async fn large_messages_leave_one_lane_for_a_renewal() {
     let rows = [
         // Lanes, connections, and the large messages that are sent at the same time. The store needs one connection more than the
-        // lanes for arrivals, and one for reads.
+        // client lanes, and one for reads.
         (2, 3, 1),
         (2, 10, 2),
         (3, 4, 2),

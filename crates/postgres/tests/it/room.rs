@@ -25,8 +25,8 @@ async fn callers_wait_for_room_and_each_call_is_answered() {
     let store = Arc::new(PostgresProvider::new_with_config(config).await.unwrap());
     enqueue(&*store, "leased").await;
     let (_, token, _) = turn(&*store).await;
-    let [arrivals, holders, questions] = store.free_room();
-    assert_eq!([arrivals, holders, questions], [ROOM; 3]);
+    let [client_requests, holders, questions] = store.free_room();
+    assert_eq!([client_requests, holders, questions], [ROOM; 3]);
 
     let meddler = raw().await;
     let block = format!("BEGIN; LOCK TABLE {schema}.orchestrator_queue, {schema}.instances");

@@ -107,7 +107,7 @@ impl Client {
         }
     }
 
-    /// The hold of an instance: who paused or parked it, when and why. `None` if it is not held.
+    /// The hold of an instance: kind, actor, time and reason. `None` if the instance is not held.
     ///
     /// Cancellation safety: it only reads.
     pub async fn held_instance(&self, instance: &str) -> Result<Option<HeldInstance>, ClientError> {

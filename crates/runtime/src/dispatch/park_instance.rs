@@ -50,7 +50,7 @@ pub(super) fn parks(core: &Core, report: &Report) -> bool {
 /// The same decision, or to park the instance if the runtime parks instances that do not fit.
 pub(super) fn or_park(core: &Core, reason: Option<String>, otherwise: TurnDecision) -> TurnDecision {
     match reason.filter(|_| core.options.on_misfit == OnMisfit::Park) {
-        Some(reason) => TurnDecision::Park { reason, otherwise: Box::new(otherwise) },
+        Some(reason) => TurnDecision::ParkInstance { reason, otherwise: Box::new(otherwise) },
         None => otherwise,
     }
 }

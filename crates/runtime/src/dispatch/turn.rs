@@ -102,7 +102,7 @@ pub(super) enum TurnDecision {
         ignore_attempt: bool,
     },
     /// The instance is held for the reason. If the store cannot hold it, the turn ends otherwise.
-    Park {
+    ParkInstance {
         reason: String,
         otherwise: Box<TurnDecision>,
     },
@@ -114,7 +114,7 @@ impl TurnDecision {
         match self {
             Self::Commit { output, .. } => output.commit.history_delta.iter().map(Event::text_bytes).sum(),
             Self::GiveBack { .. } => 0,
-            Self::Park { otherwise, .. } => otherwise.bytes(),
+            Self::ParkInstance { otherwise, .. } => otherwise.bytes(),
         }
     }
 }
@@ -504,7 +504,7 @@ impl Turn {
 
     async fn commit_or_give_back(&self, lease: Lease, decision: TurnDecision) {
         let (lease, decision) = match decision {
-            TurnDecision::Park { reason, otherwise } => {
+            TurnDecision::ParkInstance { reason, otherwise } => {
                 match park_instance::park(&self.core, &self.instance, lease, reason).await {
                     Some(lease) => (lease, *otherwise),
                     None => return,
@@ -513,8 +513,8 @@ impl Turn {
             decision => (lease, decision),
         };
         match decision {
-            // A decision that replaces a park is none itself.
-            TurnDecision::Park { .. } => {}
+            // `otherwise` is never `ParkInstance`.
+            TurnDecision::ParkInstance { .. } => {}
             TurnDecision::GiveBack { delay, ignore_attempt } => {
                 lease.give_back(&self.core, Some(delay), ignore_attempt).await;
             }

@@ -1,4 +1,4 @@
-//! Pause, resume and park, on the memory store.
+//! Paused and parked instances, and their release, on the memory store.
 
 use async_trait::async_trait;
 use outlast_engine::OrchestrationContext;

@@ -16,12 +16,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// The waiting fetches of one queue, by their order of arrival.
-pub(super) struct Parked<T> {
+pub(super) struct ParkedFetches<T> {
     next: AtomicU64,
     fetches: Mutex<BTreeMap<u64, Fetch<T>>>,
 }
 
-impl<T> Default for Parked<T> {
+impl<T> Default for ParkedFetches<T> {
     fn default() -> Self {
         Self { next: AtomicU64::new(0), fetches: Mutex::default() }
     }
@@ -75,7 +75,7 @@ impl Items for Vec<FetchedWork> {
     }
 }
 
-impl<T: Items> Parked<T> {
+impl<T: Items> ParkedFetches<T> {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Fetch<T>>> {
         self.fetches.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -101,7 +101,7 @@ impl<T: Items> Parked<T> {
 /// The place of a fetch in its queue. A caller that is dropped gives its leases back to both stores.
 struct Place<'a, T: Items> {
     mirror: &'a Mirror,
-    parked: &'a Parked<T>,
+    parked: &'a ParkedFetches<T>,
     number: u64,
     give_back: fn(&Mirror, &str),
 }
@@ -119,7 +119,7 @@ impl<T: Items> Drop for Place<'_, T> {
 impl Mirror {
     /// Polls the waiting fetches until none of them is served.
     pub(super) fn settle(&self) {
-        while self.parked_turns.poll_all(self) | self.parked_work.poll_all(self) {}
+        while self.parked_turn_fetches.poll_all(self) | self.parked_activity_fetches.poll_all(self) {}
     }
 
     /// Compares the items of both stores, and remembers their tokens.
@@ -137,7 +137,7 @@ impl Mirror {
 
     async fn wait<T: Items>(
         &self,
-        parked: &Parked<T>,
+        parked: &ParkedFetches<T>,
         fetch: Fetch<T>,
         give_back: fn(&Self, &str),
     ) -> Answer<T> {
@@ -172,7 +172,7 @@ impl Mirror {
             at_once(model.fetch_turn(TurnRequest { lock_timeout, poll_timeout, filter, with_history }))
         };
         self.wait(
-            &self.parked_turns,
+            &self.parked_turn_fetches,
             Fetch::new(!poll_timeout.is_zero(), stored, expected),
             |mirror, token| {
                 let other = mirror.other_token(token);
@@ -205,7 +205,7 @@ impl Mirror {
             }))
         };
         self.wait(
-            &self.parked_work,
+            &self.parked_activity_fetches,
             Fetch::new(!poll_timeout.is_zero(), stored, expected),
             |mirror, token| {
                 let other = mirror.other_token(token);

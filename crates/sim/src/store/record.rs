@@ -84,7 +84,7 @@ impl FaultyStore {
         self.shared.require(committed);
     }
 
-    /// Only a broken build parks, and only instances that do not match its code: a park of another instance would hide a replay
+    /// Only a broken build parks instances, and only those that do not match its code: parking another instance would hide a replay
     /// that differs.
     pub(super) fn must_be_parked(&self, token: &str, hold: &Hold) -> Result<(), String> {
         let instance = self.shared.accepted().turns.get(token).map(|turn| turn.instance.clone());

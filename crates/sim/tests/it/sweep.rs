@@ -35,7 +35,7 @@ fn known_defects_are_found() {
         ("WorkAckLosesCompletion", "hello", false),
         ("LeaseNotExclusive", "fan-out", true),
         ("AckSkipsTokenCheck", "fan-out", true),
-        ("AckDeletesLateArrivals", "fan-out", true),
+        ("AckDeletesLateMessages", "fan-out", true),
         ("ResetMergesKeys", "reset", false),
         ("HoldIgnored", "orchestration-paused", false),
     ] {

@@ -136,8 +136,8 @@ impl SimulatedServer {
                 self.scheduler.on_remote_change(PerQueue::BOTH);
             }
             Event::Lane => drop(self.lane()),
-            Event::ArrivalsLane => {
-                if let Next::Send(transaction) = self.scheduler.next_of_arrivals(self.now, &OsEntropy) {
+            Event::ClientLane => {
+                if let Next::Send(transaction) = self.scheduler.next_of_client_lane(self.now, &OsEntropy) {
                     self.running.push(Running {
                         transaction: *transaction,
                         is_of_lane: false,
@@ -229,7 +229,7 @@ impl SimulatedServer {
         self.scheduler.on_polls_ended(polls);
         match (running.is_of_lane, large) {
             (true, large) => self.scheduler.on_lane_free(*load, *large, self.now),
-            (false, Some(large)) => self.scheduler.on_arrivals_lane_free(*large, self.now),
+            (false, Some(large)) => self.scheduler.on_client_lane_free(*large, self.now),
             (false, None) => {}
         }
         Some(running)
@@ -277,8 +277,11 @@ impl SimulatedServer {
         let turns = hand_offs.turns.fetches.into_iter().chain(polls.turns.into_fetches());
         let activities = hand_offs.activities.fetches.into_iter().chain(polls.activities.into_fetches());
         self.scheduler.on_polls_lost(PerQueue { turns: turns.collect(), activities: activities.collect() });
-        let (arrivals, fenced) = batch.into_parts();
-        arrivals.into_iter().chain(fenced).for_each(|request| self.scheduler.submit(request, self.now));
+        let (client_requests, fenced) = batch.into_parts();
+        client_requests
+            .into_iter()
+            .chain(fenced)
+            .for_each(|request| self.scheduler.submit(request, self.now));
     }
 
     /// Lets the lanes run until none has anything to do; returns whether they come to rest. Time passes only while heavy transactions, the

@@ -47,8 +47,8 @@ const RULES: &[Rule] = &[
     },
     Rule {
         rule: "a commit deletes the messages that its fetch covered, and none that came later",
-        bugs: "lease::LateArrivalsDeleted",
-        defects: &[Defect::AckDeletesLateArrivals],
+        bugs: "lease::LateMessagesDeleted",
+        defects: &[Defect::AckDeletesLateMessages],
         checked_by: &[
             "instance_locking::test_message_tagging_during_lock",
             "instance_locking::test_ack_only_affects_locked_messages",

@@ -27,7 +27,7 @@ pub(super) enum Bug {
     /// A refused commit has already deleted its messages.
     RefusedCommitDeletes,
     /// A commit deletes messages that arrived after the fetch.
-    LateArrivalsDeleted,
+    LateMessagesDeleted,
     /// A commit does not invalidate its token.
     TokenOutlivesCommit,
     /// Every lease has the same token.
@@ -224,7 +224,7 @@ impl Protocol for Leases {
         (Bug::CheckThenWrite, &[TWICE, TAKEN, ENDED]),
         (Bug::ExpiryIgnored, &[ENDED]),
         (Bug::RefusedCommitDeletes, &[LOST]),
-        (Bug::LateArrivalsDeleted, &[LOST]),
+        (Bug::LateMessagesDeleted, &[LOST]),
         (Bug::TokenOutlivesCommit, &[TWICE]),
         (Bug::TokensRepeat, &[TWICE, TAKEN, RENEWED_TAKEN]),
         (Bug::RenewalRevives, &[REVIVED]),

@@ -185,7 +185,7 @@ impl Leases {
         for (nth, message) in state.messages.iter_mut().enumerate() {
             message.recorded = (message.recorded + u8::from(batch & (1 << nth) != 0)).min(2);
         }
-        let (all, any_token) = (self.has(Bug::LateArrivalsDeleted), self.has(Bug::TokensRepeat));
+        let (all, any_token) = (self.has(Bug::LateMessagesDeleted), self.has(Bug::TokensRepeat));
         delete(state, |covered_by| {
             all || covered_by == Some(Token::Of(worker)) || (any_token && covered_by.is_some())
         });
