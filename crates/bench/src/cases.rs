@@ -13,9 +13,16 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Which cases to run, and how.
+#[derive(clap::Args)]
 pub(crate) struct Plan {
+    /// Runs fewer and smaller rounds
+    #[arg(long)]
     quick: bool,
+    /// Runs only these cases: hello64, hello1, timers, history, idle
+    #[arg(long, value_name = "CASE,..", value_delimiter = ',', value_parser = CASES.map(|(name, _)| name))]
     only: Option<Vec<String>>,
+    /// Also writes the rows as JSON
+    #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
@@ -25,28 +32,6 @@ const CASES: [(&str, Case); 5] =
     [("hello64", hello_64), ("hello1", hello_1), ("timers", timers), ("history", history), ("idle", idle)];
 
 impl Plan {
-    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut plan = Self { quick: false, only: None, json: None };
-        while let Some(arg) = args.next() {
-            match arg.as_str() {
-                "--quick" => plan.quick = true,
-                "--json" => plan.json = Some(args.next().ok_or("--json needs a file name")?.into()),
-                "--only" => {
-                    let names: Vec<String> =
-                        args.next().ok_or("--only needs a list")?.split(',').map(str::to_string).collect();
-                    if let Some(unknown) =
-                        names.iter().find(|name| !CASES.iter().any(|(case, _)| case == name))
-                    {
-                        return Err(format!("unknown case '{unknown}'"));
-                    }
-                    plan.only = Some(names);
-                }
-                other => return Err(format!("unknown option '{other}'")),
-            }
-        }
-        Ok(plan)
-    }
-
     fn wants(&self, case: &str) -> bool {
         self.only.as_ref().is_none_or(|only| only.iter().any(|name| name == case))
     }

@@ -2,30 +2,33 @@
 
 use crate::cases::folder;
 use crate::measure::usage;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The longest time of a check of 100,000 instances.
 const MOST: Duration = Duration::from_secs(60);
 
+#[derive(clap::Args)]
+pub(crate) struct Plan {
+    /// The program `outlast`
+    outlast: PathBuf,
+    /// The example `orders`
+    orders: PathBuf,
+    /// Running instances
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    instances: u64,
+}
+
 /// Fills a store with waiting orders, and checks their program against it. Returns whether the check was fast enough.
-pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<bool, String> {
-    let (Some(command), Some(program)) = (args.next(), args.next()) else {
-        return Err("give the paths of `outlast` and of the example `orders`".to_string());
-    };
-    let instances: u64 = match (args.next().as_deref(), args.next()) {
-        (None, _) => 100_000,
-        (Some("--instances"), Some(number)) => {
-            number.parse().map_err(|_| format!("--instances is a number, not '{number}'"))?
-        }
-        (Some(other), _) => return Err(format!("unknown option '{other}'")),
-    };
+pub(crate) fn run(plan: &Plan) -> Result<bool, String> {
+    let instances = plan.instances;
     let folder = folder();
     let store = folder.path().join("orders.db");
-    let filled = timed(Command::new(&program).arg("fill").arg(&store).arg(instances.to_string()))?;
+    let filled = timed(Command::new(&plan.orders).arg("fill").arg(&store).arg(instances.to_string()))?;
     let used = usage::used_by_children(std::process::id());
-    let mut check = Command::new(&command);
-    let checked = timed(check.arg("check").arg("--store").arg(&store).arg("--bin").arg(&program))?;
+    let mut check = Command::new(&plan.outlast);
+    let checked = timed(check.arg("check").arg("--store").arg(&store).arg("--bin").arg(&plan.orders))?;
     let used = usage::used_by_children(std::process::id()) - used;
     println!(
         "`outlast check` replays {instances} running instances in {:.1} s ({:.1} s of processor time), {} s are allowed; the \

@@ -15,18 +15,30 @@ const BRANCHES: u64 = 10_000;
 /// Number of outcomes in a turn of the join.
 const BATCH: usize = 100;
 
-/// Runs a case; without the measured part if `measured` is false.
-pub(crate) fn run(case: &str, measured: bool) -> Result<(), String> {
-    match case {
-        "replay" => replay(measured),
-        "warm-turns" => warm_turns(steps, measured),
-        "typed-turns" => warm_turns(typed_steps, measured),
-        "join" => join(measured),
-        _ => {
-            return Err(format!("unknown case '{case}': there are replay, warm-turns, typed-turns and join"));
-        }
+#[derive(clap::Args)]
+pub(crate) struct Plan {
+    case: Case,
+    /// Leaves the measured part out
+    #[arg(long)]
+    setup_only: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Case {
+    Replay,
+    WarmTurns,
+    TypedTurns,
+    Join,
+}
+
+pub(crate) fn run(plan: &Plan) {
+    let measured = !plan.setup_only;
+    match plan.case {
+        Case::Replay => replay(measured),
+        Case::WarmTurns => warm_turns(steps, measured),
+        Case::TypedTurns => warm_turns(typed_steps, measured),
+        Case::Join => join(measured),
     }
-    Ok(())
 }
 
 /// Replays 10,000 stored events in a new execution.

@@ -21,10 +21,7 @@ struct Footprint {
     size: f64,
 }
 
-pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<bool, String> {
-    if let Some(arg) = args.next() {
-        return Err(format!("unknown option '{arg}'"));
-    }
+pub(crate) fn run() -> Result<bool, String> {
     let measured = LIBRARIES.map(|library| measure(library).map(|footprint| (library, footprint)));
     let rows = measured.into_iter().collect::<Result<Vec<_>, _>>()?;
     print!("{}", table(&rows));

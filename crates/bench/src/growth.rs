@@ -3,7 +3,7 @@
 
 use crate::hello::turn_request;
 use crate::measure::{self, ms, percentile};
-use crate::place::Place;
+use crate::place::{Place, Stores};
 use duroxide::client::Client;
 use duroxide::providers::{InstanceFilter, InstanceQuery, Provider, ProviderAdmin, PruneOptions};
 use duroxide::runtime::registry::ActivityRegistry;
@@ -22,47 +22,35 @@ const LONG: Duration = Duration::from_secs(600);
 /// A figure at the last stage may be this many times that of the first.
 const MOST_GROWTH: f64 = 1.5;
 
-struct Plan {
-    stages: Vec<u64>,
+#[derive(clap::Args)]
+pub(crate) struct Plan {
+    /// Finished instances of each stage, at least two numbers in ascending order
+    #[arg(long, value_name = "N,N,..", value_parser = stages, default_value = "0,10000,100000,1000000")]
+    finished: Stages,
+    /// Instances that wait for a timer
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
     asleep: usize,
-    stores: Vec<String>,
+    #[command(flatten)]
+    stores: Stores,
 }
 
-impl Plan {
-    fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut plan = Self {
-            stages: vec![0, 10_000, 100_000, 1_000_000],
-            asleep: 10_000,
-            stores: ["sqlite", "postgres"].map(str::to_string).to_vec(),
-        };
-        while let Some(arg) = args.next() {
-            let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
-            let wrong = || format!("{arg} does not take '{value}'");
-            match arg.as_str() {
-                "--finished" => {
-                    plan.stages =
-                        value.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
-                    if !plan.stages.is_sorted_by(|a, b| a < b) || plan.stages.len() < 2 {
-                        return Err(format!("{arg} takes at least two numbers in ascending order"));
-                    }
-                }
-                "--asleep" => plan.asleep = value.parse().map_err(|_| wrong())?,
-                "--store" if ["sqlite", "postgres"].contains(&value.as_str()) => plan.stores = vec![value],
-                "--store" => return Err(wrong()),
-                _ => return Err(format!("unknown option '{arg}'")),
-            }
-        }
-        Ok(plan)
+type Stages = Vec<u64>;
+
+fn stages(text: &str) -> Result<Stages, String> {
+    let stages: Stages =
+        text.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|error| format!("{error}"))?;
+    match stages.is_sorted_by(|a, b| a < b) && stages.len() > 1 {
+        true => Ok(stages),
+        false => Err("not at least two numbers in ascending order".to_string()),
     }
 }
 
-pub(crate) fn main(args: impl Iterator<Item = String>) -> Result<bool, String> {
-    let plan = Plan::parse(args)?;
+pub(crate) fn run(plan: &Plan) -> Result<bool, String> {
     measure::on_two_threads(async {
         let mut met = true;
-        for store in &plan.stores {
-            let stages = measure_store(&plan, store).await?;
-            println!("{}", table(store, &plan.stages, &stages));
+        for store in plan.stores.names() {
+            let stages = measure_store(plan, store).await?;
+            println!("{}", table(store, &plan.finished, &stages));
             for (name, growth) in grown(&stages) {
                 met = false;
                 println!("MISSED: {store}: {name} took {growth:.2} times as long (at most {MOST_GROWTH})");
@@ -88,7 +76,7 @@ async fn measure_store(plan: &Plan, store: &str) -> Result<Vec<Vec<Figure>>, Str
     let client = Client::new(Arc::clone(&provider));
     sleepers(&client, plan.asleep).await;
     let (mut filled, mut stages) = (0, Vec::new());
-    for &finished in &plan.stages {
+    for &finished in &plan.finished {
         if finished > filled {
             place.fill(filled + 1, finished).await?;
             filled = finished;
@@ -244,6 +232,7 @@ fn table(store: &str, finished: &[u64], stages: &[Vec<Figure>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Call, parse};
 
     fn figure(name: &'static str, value: f64, lists_all: bool) -> Figure {
         Figure { name, value, lists_all }
@@ -258,17 +247,19 @@ mod tests {
 
     #[test]
     fn stages_are_numbers_in_ascending_order() {
-        let parse = |line: &str| Plan::parse(line.split_whitespace().map(str::to_string));
-        assert_eq!(parse("--finished 0,10 --store sqlite").unwrap().stages, [0, 10]);
+        let Ok(Call::Growth(plan)) = parse("growth --finished 0,10 --store sqlite") else { panic!("growth") };
+        assert_eq!((plan.finished.as_slice(), plan.stores.names()), (&[0, 10][..], vec!["sqlite"]));
+        let Ok(Call::Growth(plan)) = parse("growth") else { panic!("growth") };
+        assert_eq!((plan.finished[3], plan.stores.names()), (1_000_000, vec!["sqlite", "postgres"]));
         for (line, text) in [
             ("--finished 10,0", "ascending"),
             ("--finished 10", "two numbers"),
-            ("--finished ten", "'ten'"),
+            ("--finished ten", "ten"),
             ("--store memory", "'memory'"),
-            ("--asleep", "needs a value"),
+            ("--asleep", "--asleep"),
         ] {
-            let Err(error) = parse(line) else { panic!("{line}") };
-            assert!(error.contains(text), "{error}");
+            let Err(error) = parse(&format!("growth {line}")) else { panic!("{line}") };
+            assert!(error.to_string().contains(text), "{error}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //! without; against targets.
 
 use crate::cases::folder;
-use crate::hello::{registries, start};
+use crate::hello::{registries, start, started};
 use crate::measure::{self, percentile, usage};
 use crate::verdict::{self, Verdict};
 use duroxide::client::Client;
@@ -11,7 +11,7 @@ use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::providers::{Hold, HoldKind, HoldOutcome, Provider, WorkItem};
 use duroxide::runtime::{Runtime, RuntimeOptions};
 use futures::StreamExt;
-use outlast_provider::model::{Event, EventKind};
+use outlast_provider::model::Event;
 use outlast_provider::{ExecutionMetadata, TurnCommit, TurnRequest};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,17 +37,18 @@ struct Figures {
     idle: f64,
 }
 
-pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<bool, String> {
-    let (mut held, mut cycles) = (100_000_usize, 2_000_usize);
-    while let Some(arg) = args.next() {
-        let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
-        let number = value.parse().map_err(|_| format!("{arg} is a number, not '{value}'"))?;
-        match arg.as_str() {
-            "--held" => held = number,
-            "--cycles" => cycles = number,
-            _ => return Err(format!("unknown option '{arg}'")),
-        }
-    }
+#[derive(clap::Args)]
+pub(crate) struct Plan {
+    /// Held instances
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    held: usize,
+    /// Orchestrations of a round
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    cycles: usize,
+}
+
+pub(crate) fn run(plan: &Plan) -> Result<bool, String> {
+    let (held, cycles) = (plan.held, plan.cycles);
     measure::on_two_threads(async {
         let folder = folder();
         let url = format!("sqlite:{}", folder.path().join("store.db").display());
@@ -158,19 +159,9 @@ async fn hold_instances(store: &Arc<dyn Provider>, count: usize) -> Result<(), S
 async fn begin(store: &dyn Provider) {
     let request = TurnRequest { lock_timeout: LONG, poll_timeout: LONG, filter: None, with_history: false };
     let turn = store.fetch_turn(request).await.unwrap().expect("a start waits");
-    let started = EventKind::OrchestrationStarted {
-        name: "Held".to_string(),
-        version: "1.0.0".to_string(),
-        input: "world".to_string(),
-        parent_instance: None,
-        parent_id: None,
-        parent_execution_id: None,
-        carry_forward_events: None,
-        initial_custom_status: None,
-    };
     let commit = TurnCommit {
         execution_id: 1,
-        history_delta: vec![Event::with_event_id(1, turn.item.instance.as_str(), 1, None, started)],
+        history_delta: vec![Event::with_event_id(1, turn.item.instance.as_str(), 1, None, started("Held"))],
         metadata: ExecutionMetadata {
             orchestration_name: Some("Held".to_string()),
             orchestration_version: Some("1.0.0".to_string()),

@@ -43,27 +43,31 @@ pub(crate) fn turn_request(poll_timeout: Duration) -> TurnRequest<'static> {
     TurnRequest { lock_timeout: LEASE, poll_timeout, filter: None, with_history: false }
 }
 
+/// The first event of an instance.
+pub(crate) fn started(name: &str) -> EventKind {
+    EventKind::OrchestrationStarted {
+        name: name.to_string(),
+        version: "1.0.0".to_string(),
+        input: "world".to_string(),
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        carry_forward_events: None,
+        initial_custom_status: None,
+    }
+}
+
 /// Commits a turn as a runtime would; returns whether that ended the instance.
 pub(crate) async fn commit(store: &SqliteProvider, turn: &FetchedTurn) -> bool {
     let instance = turn.item.instance.as_str();
     if turn.last_event_id == Some(0) {
-        let started = EventKind::OrchestrationStarted {
-            name: "Hello".to_string(),
-            version: "1.0.0".to_string(),
-            input: "world".to_string(),
-            parent_instance: None,
-            parent_id: None,
-            parent_execution_id: None,
-            carry_forward_events: None,
-            initial_custom_status: None,
-        };
         let scheduled = EventKind::ActivityScheduled {
             name: "Greet".to_string(),
             input: "world".to_string(),
             session_id: None,
             tag: None,
         };
-        let events = vec![event(instance, 1, None, started), event(instance, 2, None, scheduled)];
+        let events = vec![event(instance, 1, None, started("Hello")), event(instance, 2, None, scheduled)];
         let activity = WorkItem::ActivityExecute {
             instance: instance.to_string(),
             execution_id: 1,

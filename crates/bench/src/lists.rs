@@ -27,18 +27,15 @@ const PAGES: [(&str, Option<&str>, Option<&str>); 5] = [
     ("first page of a name that no instance has", None, Some("Nothing")),
 ];
 
-pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String> {
-    let mut finished = 1_000_000_u64;
-    while let Some(arg) = args.next() {
-        let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
-        match arg.as_str() {
-            "--finished" => {
-                finished = value.parse().map_err(|_| format!("--finished is a number, not '{value}'"))?;
-            }
-            _ => return Err(format!("unknown option '{arg}'")),
-        }
-    }
-    let instances = finished + finished / (EVERY_RUNNING - 1);
+#[derive(clap::Args)]
+pub(crate) struct Plan {
+    /// Finished instances
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    finished: u64,
+}
+
+pub(crate) fn run(plan: &Plan) -> Result<(), String> {
+    let instances = plan.finished + plan.finished / (EVERY_RUNNING - 1);
     measure::on_two_threads(async {
         println!("{}", sqlite(instances).await?);
         match measure::server::url() {

@@ -30,141 +30,118 @@ mod sizes;
 mod soak;
 mod verdict;
 
+use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-const HELP: &str = "\
-outlast-bench provider [--quick] [--only CASE,..] [--json FILE]
+/// Benchmarks of Outlast; `cargo xtask bench` runs them.
+#[derive(Parser)]
+#[command(name = "outlast-bench")]
+struct Args {
+    #[command(subcommand)]
+    call: Call,
+}
 
-Measures the SQLite store on a file at synchronous=FULL, in the folder OUTLAST_BENCH_DIR
-(default: the system's temporary folder), interleaved with hand-written floors.
+#[derive(Subcommand)]
+enum Call {
+    /// Measures the SQLite store on a file at synchronous=FULL, interleaved with hand-written floors
+    ///
+    /// The file is in the folder OUTLAST_BENCH_DIR (default: the system's temporary folder).
+    Provider(cases::Plan),
+    /// Runs one scenario for `cargo xtask bench compare`, and prints one line of JSON
+    Compare(Scenario),
+    /// Runs one floor for `cargo xtask bench compare`, and prints one line of JSON: hello, hello-postgres or fsync
+    Floor(Scenario),
+    /// Prints the sizes of tables and indexes in PostgreSQL after many orchestrations
+    ///
+    /// Runs orchestrations of one activity, deletes them, and does both again. `cargo xtask bench sizes` starts the server.
+    Sizes(sizes::Plan),
+    /// Prints the times of gauges, totals and lists in stores with many finished instances
+    ///
+    /// A few instances failed, and one runs for each thousand of them. Also prints the times without the index of running and
+    /// failed instances. `cargo xtask bench lists` starts the server.
+    Lists(lists::Plan),
+    /// Measures `outlast serve` on stores with many instances. Fails if a target is missed
+    ///
+    /// The figures: its size and start, lists and counts over HTTP, the first byte of the page, and by how much 200 requests per
+    /// second slow a full workload. `cargo xtask bench api` builds the program and starts the server.
+    Api(api::Plan),
+    /// Sends the requests of `api`, and prints a line of JSON
+    #[command(hide = true)]
+    ApiLoad(api::Load),
+    /// Measures orchestrations per second and idle CPU time of SQLite and PostgreSQL, without and with held instances
+    ///
+    /// Each held instance has one waiting message. Fails if the rate with held instances is below 95 %, or idle CPU time grows by
+    /// more than 0.1 % of a core. `cargo xtask bench held` starts the server.
+    Held(held::Plan),
+    /// Prints the time of `outlast check` on a SQLite file with many running instances. Fails above a minute
+    ///
+    /// `cargo xtask bench check` builds both programs.
+    Check(check::Plan),
+    /// Runs orchestrations of one activity at full load and then at half of it. Fails if a target is missed
+    ///
+    /// Prints a line every ten seconds, compares the last minute with the first, and writes plots of throughput, latency, memory
+    /// and sizes.
+    Soak(soak::Args),
+    /// Measures calls in stores with more and more finished instances
+    ///
+    /// The calls are hellos, fetches, pages, deletions and prunes. Fails if a call other than the list of all ids takes 1.5 times
+    /// as long at the end. `cargo xtask bench growth` starts the server.
+    Growth(growth::Plan),
+    /// Measures the start of a runtime beside many unfinished instances, and a turn with a long history
+    ///
+    /// Each unfinished instance has a due message. No process holds the instance with the long history; the benchmark fails if its
+    /// turn takes 20 ms or more. `cargo xtask bench recovery` starts the server.
+    Recovery(recovery::Plan),
+    /// Builds hello world on a SQLite file from nothing with Outlast, duroxide and durare
+    ///
+    /// Prints the seconds, the packages and the sizes of the programs. Fails if Outlast is not the best by each of them.
+    Footprint,
+    /// Compiles every example with the compiler's clock
+    ///
+    /// Prints the share of the expansion of macros. Fails if it is more than 10 %.
+    Macros,
+    /// Runs a hot path of the engine once, for a tool that counts instructions
+    Engine(engine::Plan),
+    /// Counts the instructions of the engine's hot paths with valgrind, and compares them with the recorded counts
+    Instructions {
+        /// Records the counts in testdata/engine-instructions.json and docs/performance.md
+        #[arg(long)]
+        record: bool,
+    },
+    /// Runs orchestrations on a store in memory, for a tool that counts instructions
+    Observe(observe::Plan),
+}
 
-  --quick       fewer and smaller rounds
-  --only LIST   only these cases: hello64, hello1, timers, history, idle
-  --json FILE   also write the rows as JSON
-
-outlast-bench compare SCENARIO [OPTIONS]
-outlast-bench floor hello|hello-postgres|fsync [OPTIONS]
-
-Run one scenario, or one floor, for `cargo xtask bench compare`, and print one line of JSON.
-
-outlast-bench sizes [--count N]
-
-Runs N orchestrations of one activity on PostgreSQL (default: 100,000), deletes them, and does
-both again; prints the sizes of tables and indexes. `cargo xtask bench sizes` starts the server.
-
-outlast-bench lists [--finished N]
-
-Fills stores with N finished instances (default: 1,000,000), of which a few failed, and one running
-instance for each thousand of them; prints the times of gauges, totals and lists, and the times
-without the index of running and failed instances. `cargo xtask bench lists` starts the server.
-
-outlast-bench api OUTLAST [--instances N] [--seconds N]
-
-Fills stores with N instances (default: 1,000,000) and measures `OUTLAST serve` on them: its size and start, lists and
-counts over HTTP, the first byte of the page, and by how much 200 requests per second slow a full workload
-(rounds of --seconds, default: 10). Fails if a target is missed. `cargo xtask bench api` builds the program
-and starts the server.
-
-outlast-bench held [--held N] [--cycles N]
-
-Measures orchestrations per second and idle CPU time of SQLite and PostgreSQL without held instances, and
-with N of them (default: 100,000), each with one waiting message. Fails if the rate with held instances is
-below 95 %, or idle CPU time grows by more than 0.1 % of a core. `cargo xtask bench held` starts the server.
-
-outlast-bench check OUTLAST ORDERS [--instances N]
-
-Fills a SQLite file with N running instances of the example ORDERS (default: 100,000), and prints the time
-of `OUTLAST check`. Fails above a minute. `cargo xtask bench check` builds both programs.
-
-outlast-bench soak [--minutes N] [--store sqlite|postgres] [--report FILE]
-
-Runs orchestrations of one activity at the defaults, at full load and then at half of it, N minutes each
-(default: 10). Prints a line every ten seconds, compares the last minute with the first, and writes plots of
-throughput, latency, memory and sizes (default: target/soak-STORE.html). Fails if a target is missed.
-
-outlast-bench growth [--finished N,N,..] [--asleep N] [--store sqlite|postgres]
-
-Measures hellos, fetches, pages, deletions and prunes with 0, 10,000, 100,000 and 1,000,000 finished instances
-(or those of --finished) beside 10,000 that wait for a timer (--asleep). Fails if a call other than
-the list of all ids takes 1.5 times as long at the end. `cargo xtask bench growth` starts the server.
-
-outlast-bench recovery [--unfinished N] [--events N] [--store sqlite|postgres]
-
-Measures the start of a runtime on a store with N unfinished instances that each have a due message (default:
-10,000), and the turn of an instance with N events (default: 10,000) that no process holds. Fails if
-that turn takes 20 ms or more. `cargo xtask bench recovery` starts the server.
-
-outlast-bench footprint
-
-Builds hello world on a SQLite file from nothing with Outlast, duroxide and durare; prints the seconds, the
-packages and the sizes of the programs. Fails if Outlast is not the best by each of them.
-
-outlast-bench macros
-
-Compiles every example with the compiler's clock; prints the share of the expansion of macros. Fails if it is
-more than 10 %.
-
-outlast-bench engine replay|warm-turns|typed-turns|join [--setup-only]
-
-Runs a hot path of the engine once, for a tool that counts instructions.
-
-outlast-bench instructions [--record]
-
-Counts the instructions of the engine's hot paths with valgrind, and compares them with the recorded
-counts; --record records them in testdata/engine-instructions.json and docs/performance.md.
-
-outlast-bench observe nothing|metrics|spans|both [COUNT]
-
-Runs COUNT orchestrations (default: 2,000) on a store in memory, with a recorder for metrics, a
-subscriber for the spans of store operations, both or neither, for the same tool.";
+/// A scenario with options that the programs of the peers share; `measure/args.rs` reads them.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+struct Scenario {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "SCENARIO [OPTIONS]")]
+    args: Vec<String>,
+}
 
 fn main() -> ExitCode {
-    let mut args = std::env::args().skip(1);
-    match args.next().as_deref() {
-        Some("provider") => match cases::Plan::parse(args) {
-            Ok(plan) => match cases::run(&plan) {
-                true => ExitCode::SUCCESS,
-                false => ExitCode::FAILURE,
-            },
-            Err(message) => {
-                eprintln!("{message}\n\n{HELP}");
-                ExitCode::from(2)
-            }
-        },
-        Some("compare") => shared::main(args),
-        Some("floor") => compare::main(args),
-        Some("engine") => {
-            let case = args.next().unwrap_or_default();
-            exit_code(engine::run(&case, args.next().as_deref() != Some("--setup-only")))
-        }
-        Some("instructions") => {
-            let record = match args.next().as_deref() {
-                None => Ok(false),
-                Some("--record") => Ok(true),
-                Some(other) => Err(format!("unknown argument {other:?}")),
-            };
-            verdict(record.and_then(instructions::run))
-        }
-        Some("observe") => exit_code(observe::main(args)),
-        Some("sizes") => exit_code(sizes::main(args)),
-        Some("api") => verdict(api::main(args)),
-        Some("api-load") => exit_code(api::generate(args)),
-        Some("lists") => exit_code(lists::main(args)),
-        Some("held") => verdict(held::main(args)),
-        Some("check") => verdict(check::main(args)),
-        Some("soak") => verdict(soak::main(args)),
-        Some("footprint") => verdict(footprint::main(args)),
-        Some("macros") => verdict(macros::main(args)),
-        Some("growth") => verdict(growth::main(args)),
-        Some("recovery") => verdict(recovery::main(args)),
-        Some("help" | "--help" | "-h") => {
-            println!("{HELP}");
+    match Args::parse().call {
+        Call::Provider(plan) => verdict(Ok(cases::run(&plan))),
+        Call::Compare(scenario) => shared::main(scenario.args.into_iter()),
+        Call::Floor(floor) => compare::main(floor.args.into_iter()),
+        Call::Sizes(plan) => exit_code(sizes::run(&plan)),
+        Call::Lists(plan) => exit_code(lists::run(&plan)),
+        Call::Api(plan) => verdict(api::run(&plan)),
+        Call::ApiLoad(load) => exit_code(api::generate(&load)),
+        Call::Held(plan) => verdict(held::run(&plan)),
+        Call::Check(plan) => verdict(check::run(&plan)),
+        Call::Soak(args) => verdict(soak::run(args)),
+        Call::Growth(plan) => verdict(growth::run(&plan)),
+        Call::Recovery(plan) => verdict(recovery::run(&plan)),
+        Call::Footprint => verdict(footprint::run()),
+        Call::Macros => verdict(macros::run()),
+        Call::Engine(plan) => {
+            engine::run(&plan);
             ExitCode::SUCCESS
         }
-        other => {
-            eprintln!("unknown benchmark {:?}\n\n{HELP}", other.unwrap_or(""));
-            ExitCode::from(2)
-        }
+        Call::Instructions { record } => verdict(instructions::run(record)),
+        Call::Observe(plan) => exit_code(observe::run(&plan)),
     }
 }
 
@@ -180,8 +157,64 @@ fn exit_code(outcome: Result<(), String>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("{message}\n\n{HELP}");
+            eprintln!("{message}");
             ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(test)]
+fn parse(line: &str) -> Result<Call, clap::Error> {
+    Args::try_parse_from(["outlast-bench"].into_iter().chain(line.split_whitespace())).map(|args| args.call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_a_scenario_are_passed_on_unread() {
+        let Ok(Call::Compare(scenario)) = parse("compare hello --count 5 --synchronous full") else {
+            panic!("a scenario")
+        };
+        assert_eq!(scenario.args, ["hello", "--count", "5", "--synchronous", "full"]);
+        let Ok(Call::Floor(floor)) = parse("floor fsync --dir here --help") else { panic!("a floor") };
+        assert_eq!(floor.args, ["fsync", "--dir", "here", "--help"]);
+    }
+
+    #[test]
+    fn paths_of_programs_come_before_options() {
+        let Ok(Call::Api(_)) = parse("api target/outlast --instances 10 --seconds 1") else { panic!("api") };
+        let Ok(Call::Check(_)) = parse("check outlast orders --instances 10") else { panic!("check") };
+        let Ok(Call::ApiLoad(_)) = parse("api-load 127.0.0.1:80 3") else { panic!("api-load") };
+        let Ok(Call::Engine(_)) = parse("engine warm-turns --setup-only") else { panic!("engine") };
+        let Ok(Call::Observe(_)) = parse("observe both 20") else { panic!("observe") };
+    }
+
+    #[test]
+    fn wrong_arguments_are_refused_with_status_2() {
+        for line in [
+            "",
+            "speed",
+            "provider --only hello64,nothing",
+            "provider --json",
+            "sizes --count many",
+            "sizes --fast",
+            "lists --finished",
+            "api",
+            "check outlast",
+            "soak --minutes 0",
+            "soak --store oracle",
+            "growth --finished 10",
+            "growth --finished 10,5",
+            "growth --store oracle",
+            "recovery --events many",
+            "footprint --quick",
+            "engine faster",
+            "observe everything",
+        ] {
+            let Err(error) = parse(line) else { panic!("{line}") };
+            assert_eq!(error.exit_code(), 2, "{line}");
         }
     }
 }

@@ -35,18 +35,19 @@ impl Recorder for AtomicRecorder {
     }
 }
 
-/// Runs `observe nothing|metrics|spans|both [COUNT]`.
-pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String> {
-    let mode = args.next().unwrap_or_default();
-    let (with_metrics, with_spans) = match mode.as_str() {
-        "nothing" => (false, false),
-        "metrics" => (true, false),
-        "spans" => (false, true),
-        "both" => (true, true),
-        _ => return Err(format!("unknown mode '{mode}': there are nothing, metrics, spans and both")),
-    };
-    let count = args.next().map_or(Ok(2_000), |count| count.parse());
-    let count: usize = count.map_err(|error| format!("not a number of orchestrations: {error}"))?;
+#[derive(clap::Args)]
+pub(crate) struct Plan {
+    /// A recorder for metrics, a subscriber for the spans of store operations, both or neither
+    #[arg(value_parser = ["nothing", "metrics", "spans", "both"])]
+    mode: String,
+    /// Orchestrations
+    #[arg(default_value_t = 2_000)]
+    count: usize,
+}
+
+pub(crate) fn run(plan: &Plan) -> Result<(), String> {
+    let (mode, count) = (plan.mode.as_str(), plan.count);
+    let (with_metrics, with_spans) = (matches!(mode, "metrics" | "both"), matches!(mode, "spans" | "both"));
     if with_metrics {
         metrics::set_global_recorder(AtomicRecorder(Registry::atomic()))
             .map_err(|error| error.to_string())?;

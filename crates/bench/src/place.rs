@@ -13,6 +13,22 @@ use tokio_postgres::NoTls;
 /// The schema of the store in PostgreSQL. The statements of `sql/` name it too.
 const SCHEMA: &str = "outlast";
 
+/// The stores of a benchmark: both without an option.
+#[derive(clap::Args)]
+pub(crate) struct Stores {
+    /// Measures only this store
+    #[arg(long, value_parser = STORES)]
+    store: Option<String>,
+}
+
+const STORES: [&str; 2] = ["sqlite", "postgres"];
+
+impl Stores {
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.store.as_deref().map_or(STORES.to_vec(), |store| vec![store])
+    }
+}
+
 pub(crate) enum Place {
     /// The folder of the file, which is removed with the value.
     Folder(TempDir),

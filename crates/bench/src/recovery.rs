@@ -2,7 +2,7 @@
 //! message, and the first turn of an instance with a long history in a process that does not hold it.
 
 use crate::measure::{self, ms, percentile};
-use crate::place::Place;
+use crate::place::{Place, Stores};
 use duroxide::client::Client;
 use duroxide::providers::Provider;
 use duroxide::runtime::registry::ActivityRegistry;
@@ -19,36 +19,22 @@ const CHAINS: usize = 5;
 /// The bound for the turn of an instance with 10,000 events.
 const MOST_MS: f64 = 20.0;
 
-struct Plan {
+#[derive(clap::Args)]
+pub(crate) struct Plan {
+    /// Unfinished instances
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
     unfinished: usize,
+    /// Events of the long history
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
     events: usize,
-    stores: Vec<String>,
+    #[command(flatten)]
+    stores: Stores,
 }
 
-impl Plan {
-    fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let stores = ["sqlite", "postgres"].map(str::to_string).to_vec();
-        let mut plan = Self { unfinished: 10_000, events: 10_000, stores };
-        while let Some(arg) = args.next() {
-            let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
-            let wrong = || format!("{arg} does not take '{value}'");
-            match arg.as_str() {
-                "--unfinished" => plan.unfinished = value.parse().map_err(|_| wrong())?,
-                "--events" => plan.events = value.parse().map_err(|_| wrong())?,
-                "--store" if ["sqlite", "postgres"].contains(&value.as_str()) => plan.stores = vec![value],
-                "--store" => return Err(wrong()),
-                _ => return Err(format!("unknown option '{arg}'")),
-            }
-        }
-        Ok(plan)
-    }
-}
-
-pub(crate) fn main(args: impl Iterator<Item = String>) -> Result<bool, String> {
-    let plan = Plan::parse(args)?;
+pub(crate) fn run(plan: &Plan) -> Result<bool, String> {
     measure::on_two_threads(async {
         let mut met = true;
-        for store in &plan.stores {
+        for store in plan.stores.names() {
             cold_start(store, plan.unfinished).await?;
             let turn = long_history(store, plan.events).await?;
             met &= turn < MOST_MS;

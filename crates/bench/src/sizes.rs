@@ -30,19 +30,19 @@ struct MeasuredStore {
     watcher: tokio_postgres::Client,
 }
 
-pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String> {
-    let count = match (args.next().as_deref(), args.next()) {
-        (None, _) => 100_000,
-        (Some("--count"), Some(count)) => {
-            count.parse().map_err(|_| format!("--count is a number, not '{count}'"))?
-        }
-        (Some(other), _) => return Err(format!("unknown option '{other}'")),
-    };
-    println!("{}", measure::on_two_threads(run(count))?);
+#[derive(clap::Args)]
+pub(crate) struct Plan {
+    /// Orchestrations
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    count: usize,
+}
+
+pub(crate) fn run(plan: &Plan) -> Result<(), String> {
+    println!("{}", measure::on_two_threads(measure_sizes(plan.count))?);
     Ok(())
 }
 
-async fn run(count: usize) -> Result<String, String> {
+async fn measure_sizes(count: usize) -> Result<String, String> {
     let store_under_test = MeasuredStore::open().await?;
     let mut measurements = vec![("empty".to_string(), store_under_test.sizes().await)];
     let mut times = Vec::new();

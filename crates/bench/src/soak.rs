@@ -18,6 +18,31 @@ const IN_FLIGHT: usize = 64;
 /// Samples of a minute. The first and the last minute are compared; runs shorter than two minutes are compared by halves.
 const MINUTE: usize = 60;
 
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Minutes of each of the two loads
+    #[arg(long, value_name = "N", value_parser = minutes, default_value = "10")]
+    minutes: Duration,
+    /// The store
+    #[arg(long, value_parser = ["sqlite", "postgres"], default_value = "sqlite")]
+    store: String,
+    /// The file of the plots; default: target/soak-STORE.html
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+fn minutes(text: &str) -> Result<Duration, String> {
+    let number = text.parse().ok().filter(|number| (0.05..=1_440.0).contains(number));
+    number
+        .map(|minutes: f64| Duration::from_secs_f64(minutes * 60.0))
+        .ok_or("not a number from 0.05 to 1440".into())
+}
+
+pub(crate) fn run(args: Args) -> Result<bool, String> {
+    let report = args.report.unwrap_or_else(|| PathBuf::from(format!("target/soak-{}.html", args.store)));
+    measure::on_two_threads(measure_loads(Plan { time: args.minutes, store: args.store, report }))
+}
+
 struct Plan {
     /// The time of each of the two loads.
     time: Duration,
@@ -25,34 +50,7 @@ struct Plan {
     report: PathBuf,
 }
 
-pub(crate) fn main(args: impl Iterator<Item = String>) -> Result<bool, String> {
-    let plan = Plan::parse(args)?;
-    measure::on_two_threads(run(plan))
-}
-
-impl Plan {
-    fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let (mut minutes, mut store, mut report) = (10.0, "sqlite".to_string(), None);
-        while let Some(arg) = args.next() {
-            let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
-            match arg.as_str() {
-                "--minutes" => {
-                    let number = value.parse().ok().filter(|number| (0.05..=1_440.0).contains(number));
-                    minutes = number
-                        .ok_or_else(|| format!("--minutes is a number from 0.05 to 1440, not '{value}'"))?;
-                }
-                "--store" if matches!(value.as_str(), "sqlite" | "postgres") => store = value,
-                "--store" => return Err(format!("--store is sqlite or postgres, not '{value}'")),
-                "--report" => report = Some(PathBuf::from(value)),
-                _ => return Err(format!("unknown option '{arg}'")),
-            }
-        }
-        let report = report.unwrap_or_else(|| PathBuf::from(format!("target/soak-{store}.html")));
-        Ok(Self { time: Duration::from_secs_f64(minutes * 60.0), store, report })
-    }
-}
-
-async fn run(plan: Plan) -> Result<bool, String> {
+async fn measure_loads(plan: Plan) -> Result<bool, String> {
     let store = Store::open(&plan.store).await?;
     let full = load::run(&store, "full", Load::InFlight(IN_FLIGHT), plan.time).await?;
     let rate = sample::throughput(&full) / 2.0;
@@ -108,6 +106,7 @@ fn ends(samples: &[Sample]) -> (&[Sample], &[Sample]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Call, parse};
 
     fn samples(count: usize, throughput: f64, p99: f64, memory: f64) -> Vec<Sample> {
         (0..count)
@@ -132,9 +131,8 @@ mod tests {
 
     #[test]
     fn arguments_are_refused_with_their_name() {
-        let parse = |line: &str| Plan::parse(line.split_whitespace().map(str::to_string));
-        let plan = parse("--minutes 0.5 --store postgres").unwrap();
-        assert_eq!((plan.time, plan.store.as_str()), (Duration::from_secs(30), "postgres"));
+        let Ok(Call::Soak(args)) = parse("soak --minutes 0.5 --store postgres") else { panic!("soak") };
+        assert_eq!((args.minutes, args.store.as_str()), (Duration::from_secs(30), "postgres"));
         for (line, text) in [
             ("--minutes nan", "--minutes"),
             ("--minutes 0", "--minutes"),
@@ -142,8 +140,8 @@ mod tests {
             ("--report", "--report"),
             ("--fast 1", "--fast"),
         ] {
-            let Err(error) = parse(line) else { panic!("{line}") };
-            assert!(error.contains(text), "{error}");
+            let Err(error) = parse(&format!("soak {line}")) else { panic!("{line}") };
+            assert!(error.to_string().contains(text), "{error}");
         }
     }
 }

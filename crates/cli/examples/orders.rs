@@ -7,11 +7,13 @@
 //! ```
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
+use clap::{Parser, Subcommand};
 use outlast::RuntimeOptions;
 use outlast::prelude::*;
 use outlast::providers::sqlite::SqliteProvider;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 #[derive(Serialize, Deserialize, outlast::Message)]
@@ -34,22 +36,29 @@ async fn order(ctx: OrchestrationContext, order: u64) -> Result<String, String> 
 /// The number of tasks that start orders.
 const STARTERS: u64 = 64;
 
+#[derive(Parser)]
+struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Fills a store with orders that wait for their payment
+    Fill { file: PathBuf, orders: u64 },
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let options =
         RuntimeOptions { orchestration_concurrency: 64, worker_concurrency: 64, ..Default::default() };
     let builder =
         Runtime::builder().register(outlast::module![reserve, order]).options(options).answer_check();
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let [command, path, orders] = &args[..] else {
+    let Some(Command::Fill { file, orders }) = Args::parse().command else {
         println!("write: fill FILE ORDERS");
         return Ok(());
     };
-    if command != "fill" {
-        return Err("write: fill FILE ORDERS".into());
-    }
-    let orders: u64 = orders.parse()?;
-    let store = Arc::new(SqliteProvider::new(&format!("sqlite:{path}"), None).await?);
+    let store = Arc::new(SqliteProvider::new(&format!("sqlite:{}", file.display()), None).await?);
     let runtime = builder.store(store.clone()).start().await?;
     let client = Client::new(store);
     let mut starts = tokio::task::JoinSet::new();

@@ -3,16 +3,25 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::Parser;
 use outlast_cosmos_rig::{Rig, RigOptions};
 use tokio::io::AsyncReadExt;
 
-const USAGE: &str = "usage: outlast-cosmos-rig [--throttle] [--totals-only]
-  --throttle     throttles containers that were created with a throughput
-  --totals-only  keeps sums of the requests, and no record of each";
+/// Serves Microsoft's emulator of Azure Cosmos DB until the input ends.
+#[derive(Parser)]
+#[command(name = "outlast-cosmos-rig")]
+struct Args {
+    /// Throttles containers that were created with a throughput
+    #[arg(long)]
+    throttle: bool,
+    /// Keeps sums of the requests, and no record of each
+    #[arg(long)]
+    totals_only: bool,
+}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match run().await {
+    match run(&Args::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             #[allow(clippy::print_stderr, reason = "the error of a command")]
@@ -24,15 +33,9 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run() -> Result<(), String> {
-    let mut options = RigOptions::default();
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            "--throttle" => options.throttles = true,
-            "--totals-only" => options.keeps_records = false,
-            _ => return Err(format!("{argument} is no option of this command\n{USAGE}")),
-        }
-    }
+async fn run(args: &Args) -> Result<(), String> {
+    let options =
+        RigOptions { throttles: args.throttle, keeps_records: !args.totals_only, ..RigOptions::default() };
     let rig = Rig::start_with(options).await.map_err(|error| format!("the rig cannot start: {error}"))?;
     let mut out = std::io::stdout();
     writeln!(out, "COSMOS_ENDPOINT={}\nCOSMOS_KEY={}", rig.endpoint(), rig.key())

@@ -1,24 +1,61 @@
 //! The command line of the simulator.
 
+use clap::Parser;
 use outlast_sim::{Bug, Cut, Fault, Level, Sweep, recorded_first, script_names, sweep_fault_names};
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) const USAGE: &str = "\
-usage: cargo xtask sim [--seeds A..B | --minutes N | --seed S | --score A..B | --sweep LEVEL] [--bug NAME] [--json FILE]
-  --seeds A..B           run these worlds, those that once failed first (default 0..500)
-  --minutes N            run worlds for N minutes: those that once failed, then from the first seed of --seeds on
-  --seed S               run one world and print its trace
-  --without FAULT,..     leave these faults out of the world
-  --without-roots ID,..  leave these instances out of the world
-  --score A..B           run each known defect until one of these worlds finds it
-  --page FILE            write the table of the score to this page
-  --sweep LEVEL          run 37 scripts with a fault at each moment: calls, statements, polls or all
-  --script NAME          sweep only this script
-  --at K --fault NAME    inject only this fault at only this moment
-  --seed S --one-in N    sweep one moment in N, chosen by the seed
-  --bug NAME             give the world a defect, which must then be found
-  --json FILE            write the figures of the run to this file";
+/// Runs simulated worlds, and reports the invariants that they break.
+#[derive(Parser)]
+#[command(name = "sim", bin_name = "cargo xtask sim")]
+struct Options {
+    /// Runs these worlds, those that once failed first
+    #[arg(long, value_name = "A..B", value_parser = range, default_value = "0..500")]
+    seeds: Range<u64>,
+    /// Runs worlds for N minutes: those that once failed, then from the first seed of --seeds on
+    #[arg(long, value_name = "N", value_parser = minutes, conflicts_with_all = ["seed", "score", "sweep"])]
+    minutes: Option<Duration>,
+    /// Runs one world and prints its trace; with --sweep, chooses the moments of --one-in
+    #[arg(long, value_name = "S", conflicts_with = "score")]
+    seed: Option<u64>,
+    /// Leaves these faults out of the world
+    #[arg(long, value_name = "FAULT,..", value_parser = faults, default_value = "", hide_default_value = true)]
+    without: BTreeSet<Fault>,
+    /// Leaves these instances out of the world
+    #[arg(long, value_name = "ID,..", value_parser = roots, default_value = "", hide_default_value = true)]
+    without_roots: BTreeSet<String>,
+    /// Runs each known defect until one of these worlds finds it
+    #[arg(long, value_name = "A..B", value_parser = range, conflicts_with = "sweep")]
+    score: Option<Range<u64>>,
+    /// Writes the table of the score to this page
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// Runs 37 scripts with a fault at each moment: calls, statements, polls or all
+    #[arg(long, value_name = "LEVEL", value_parser = levels)]
+    sweep: Option<Levels>,
+    /// Sweeps only this script
+    #[arg(long, value_name = "NAME", value_parser = script)]
+    script: Option<String>,
+    /// Injects a fault at only this moment
+    #[arg(long, value_name = "K")]
+    at: Option<usize>,
+    /// Injects only this fault
+    #[arg(long, value_name = "NAME", value_parser = sweep_fault)]
+    fault: Option<String>,
+    /// Sweeps one moment in N
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    one_in: u64,
+    /// Gives the world a defect, which must then be found
+    #[arg(long, value_name = "NAME", value_parser = bug)]
+    bug: Option<Bug>,
+    /// Writes the figures of the run to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+type Levels = Vec<Level>;
 
 /// The mode of the command.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,52 +78,28 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
-        let mut args = args.into_iter();
-        let mut seeds = 0..500;
-        let mut mode = None;
-        let mut sweep = Sweep::default();
-        let mut is_sweep = false;
-        let mut parsed =
-            Self { mode: Mode::Many(Vec::new()), bug: None, cut: Cut::default(), json: None, page: None };
-        while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
-            match arg.as_str() {
-                "--seeds" => seeds = range(&value()?)?,
-                "--minutes" => mode = Some(Mode::Minutes(0, minutes(&value()?)?)),
-                "--seed" => mode = Some(Mode::One(number(&value()?)?)),
-                "--score" => mode = Some(Mode::Score(range(&value()?)?.collect())),
-                "--without" => parsed.cut.faults = list(&value()?, fault)?,
-                "--without-roots" => parsed.cut.roots = list(&value()?, |id| Ok(id.to_string()))?,
-                "--bug" => {
-                    let name = value()?;
-                    parsed.bug = Some(Bug::parse(&name).ok_or_else(|| format!("there is no bug '{name}'"))?);
-                }
-                "--sweep" => {
-                    sweep.levels = levels(&value()?)?;
-                    is_sweep = true;
-                }
-                "--script" => sweep.script = Some(one_of(value()?, &script_names(), "script")?),
-                "--at" => sweep.at = Some(value()?.parse().map_err(|_| "--at needs a number")?),
-                "--fault" => sweep.fault = Some(one_of(value()?, &sweep_fault_names(), "fault")?),
-                "--one-in" => sweep.one_in = number(&value()?)?.max(1),
-                "--json" => parsed.json = Some(value()?.into()),
-                "--page" => parsed.page = Some(value()?.into()),
-                _ => return Err(format!("unknown argument '{arg}'")),
-            }
-        }
-        parsed.mode = match mode {
-            Some(Mode::One(seed)) if is_sweep => Mode::Sweep(Sweep { seed, ..sweep }),
-            _ if is_sweep => Mode::Sweep(sweep),
-            Some(Mode::Minutes(_, time)) => Mode::Minutes(seeds.start, time),
-            Some(mode) => mode,
-            None => Mode::Many(recorded_first(seeds).collect()),
+    pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, clap::Error> {
+        let options = Options::try_parse_from(["sim".to_string()].into_iter().chain(args))?;
+        let mode = match (options.sweep, options.seed, options.minutes, options.score) {
+            (Some(levels), seed, ..) => Mode::Sweep(Sweep {
+                levels,
+                script: options.script,
+                at: options.at,
+                fault: options.fault,
+                seed: seed.unwrap_or_default(),
+                one_in: options.one_in.max(1),
+            }),
+            (None, Some(seed), ..) => Mode::One(seed),
+            (None, None, Some(time), _) => Mode::Minutes(options.seeds.start, time),
+            (None, None, None, Some(seeds)) => Mode::Score(seeds.collect()),
+            (None, None, None, None) => Mode::Many(recorded_first(options.seeds).collect()),
         };
-        Ok(parsed)
+        let cut = Cut { faults: options.without, roots: options.without_roots };
+        Ok(Self { mode, bug: options.bug, cut, json: options.json, page: options.page })
     }
 }
 
-fn levels(text: &str) -> Result<Vec<Level>, String> {
+fn levels(text: &str) -> Result<Levels, String> {
     match text {
         "all" => Ok(Level::ALL.to_vec()),
         "calls" => Ok(vec![Level::Calls, Level::SqliteCalls]),
@@ -97,15 +110,19 @@ fn levels(text: &str) -> Result<Vec<Level>, String> {
     }
 }
 
-fn one_of(text: String, known: &[impl AsRef<str>], kind: &str) -> Result<String, String> {
-    match known.iter().any(|known| known.as_ref() == text) {
-        true => Ok(text),
-        false => Err(format!("there is no {kind} '{text}'")),
-    }
+fn script(name: &str) -> Result<String, String> {
+    one_of(name, &script_names(), "script")
 }
 
-fn number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("'{text}' is not a seed"))
+fn sweep_fault(name: &str) -> Result<String, String> {
+    one_of(name, &sweep_fault_names(), "fault")
+}
+
+fn one_of(name: &str, known: &[impl AsRef<str>], kind: &str) -> Result<String, String> {
+    match known.iter().any(|known| known.as_ref() == name) {
+        true => Ok(name.to_string()),
+        false => Err(format!("there is no {kind} '{name}'")),
+    }
 }
 
 fn minutes(text: &str) -> Result<Duration, String> {
@@ -115,25 +132,35 @@ fn minutes(text: &str) -> Result<Duration, String> {
         .ok_or(format!("'{text}' is not a number of minutes"))
 }
 
-fn range(text: &str) -> Result<std::ops::Range<u64>, String> {
+fn range(text: &str) -> Result<Range<u64>, String> {
     let (from, to) = text.split_once("..").ok_or_else(|| format!("'{text}' is not a range: write A..B"))?;
-    let range = number(from)?..number(to)?;
+    let number = |text: &str| text.parse().map_err(|_| format!("'{text}' is not a seed"));
+    let range: Range<u64> = number(from)?..number(to)?;
     if range.is_empty() { Err(format!("'{text}' holds no seed")) } else { Ok(range) }
 }
 
-fn fault(name: &str) -> Result<Fault, String> {
-    Fault::parse(name).ok_or_else(|| format!("there is no fault '{name}'"))
+fn bug(name: &str) -> Result<Bug, String> {
+    Bug::parse(name).ok_or_else(|| format!("there is no bug '{name}'"))
 }
 
-fn list<C: FromIterator<T>, T>(text: &str, item: impl Fn(&str) -> Result<T, String>) -> Result<C, String> {
-    text.split(',').filter(|part| !part.is_empty()).map(item).collect()
+fn faults(list: &str) -> Result<BTreeSet<Fault>, String> {
+    let fault = |name| Fault::parse(name).ok_or_else(|| format!("there is no fault '{name}'"));
+    parts(list).map(fault).collect()
+}
+
+fn roots(list: &str) -> Result<BTreeSet<String>, String> {
+    Ok(parts(list).map(str::to_string).collect())
+}
+
+fn parts(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').filter(|part| !part.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Args, String> {
+    fn parse(line: &str) -> Result<Args, clap::Error> {
         Args::parse(line.split_whitespace().map(str::to_string))
     }
 
@@ -201,8 +228,10 @@ mod tests {
             "--without sun",
             "--minutes soon",
             "--minutes -1",
+            "--score 0..1 --sweep all",
         ] {
-            assert!(parse(line).is_err(), "{line}");
+            let Err(error) = parse(line) else { panic!("{line}") };
+            assert_eq!(error.exit_code(), 2, "{line}");
         }
     }
 }

@@ -16,13 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
-    let Args { mode, bug, cut, json, page } = match Args::parse(std::env::args().skip(1)) {
-        Ok(args) => args,
-        Err(message) => {
-            eprintln!("sim: {message}\n\n{}", args::USAGE);
-            return ExitCode::from(2);
-        }
-    };
+    let args = Args::parse(std::env::args().skip(1)).unwrap_or_else(|error| error.exit());
+    let Args { mode, bug, cut, json, page } = args;
     let settings = Settings { bug, cut, ..Settings::default() };
     let json = json.as_deref();
     match mode {

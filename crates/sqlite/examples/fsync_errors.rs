@@ -1,32 +1,38 @@
 //! A store on a disk whose syncs fail: calls fail, no acknowledged call is lost, and the store recovers by itself.
 //!
 //! Without faults every call succeeds. `cargo xtask test --only fsync-errors` runs it under `strace`, which makes some syncs
-//! fail:
-//!
-//! ```text
-//! fsync_errors [FOLDER] [--expect-failures] [--small-log]
-//! ```
+//! fail.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
+use clap::Parser;
 use outlast_model::WorkItem;
 use outlast_provider::{Provider, StartOutcome, StartPolicy, StartRequest};
 use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider};
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const CALLS: usize = 80;
 
+#[derive(Parser)]
+struct Args {
+    /// The folder of the store; default: a new one
+    folder: Option<PathBuf>,
+    /// Succeeds only if some syncs failed
+    #[arg(long)]
+    expect_failures: bool,
+    /// Moves the log into the database often
+    #[arg(long)]
+    small_log: bool,
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let (flags, folders): (Vec<_>, Vec<_>) = args.iter().partition(|arg| arg.starts_with("--"));
-    let has = |name: &str| flags.iter().any(|flag| *flag == name);
+    let args = Args::parse();
     let own_folder = tempfile::tempdir()?;
-    let folder = folders.first().map_or_else(|| own_folder.path(), |folder| Path::new(*folder));
+    let folder = args.folder.as_deref().unwrap_or(own_folder.path());
     let path = folder.join("store.db");
-    // A small log is moved into the database often.
-    let wal_limit_bytes = if has("--small-log") { 400 << 10 } else { 32 << 20 };
+    let wal_limit_bytes = if args.small_log { 400 << 10 } else { 32 << 20 };
 
     let provider = open(&path, wal_limit_bytes).await?;
     let (mut acknowledged, mut failed) = (Vec::new(), 0);
@@ -58,7 +64,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
     }
     println!("acknowledged={} failed={failed} reopened={reopened} missing={missing}", acknowledged.len());
-    let as_expected = match has("--expect-failures") {
+    let as_expected = match args.expect_failures {
         // The store recovered by itself: most calls happen between two failures.
         true => failed > 0 && reopened > 0 && acknowledged.len() > failed,
         false => failed == 0 && reopened == 0,

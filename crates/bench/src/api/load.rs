@@ -64,7 +64,7 @@ pub(crate) async fn measure(
     let (mut p95, mut generator) = (Vec::new(), Vec::new());
     for number in 0..ROUNDS {
         alone.push(round(&client, &format!("alone-{number}"), time).await);
-        let load = Load::start(&served.host, time)?;
+        let load = Generator::start(&served.host, time)?;
         let rate = round(&client, &format!("beside-{number}"), time).await;
         let (took, used) = load.end()?;
         beside.push(rate);
@@ -106,9 +106,9 @@ async fn round(client: &Client, prefix: &str, time: Duration) -> f64 {
 }
 
 /// The process of the generator.
-struct Load(std::process::Child);
+struct Generator(std::process::Child);
 
-impl Load {
+impl Generator {
     fn start(host: &str, time: Duration) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut command = Command::new(program);
@@ -129,12 +129,16 @@ impl Load {
     }
 }
 
-/// `outlast-bench api-load HOST SECONDS`: sends the requests and prints a line of JSON.
-pub(crate) fn generate(mut args: impl Iterator<Item = String>) -> Result<(), String> {
-    let (Some(host), Some(seconds)) = (args.next(), args.next()) else {
-        return Err("give the host and the seconds".to_string());
-    };
-    let seconds: u64 = seconds.parse().map_err(|_| format!("'{seconds}' is no number of seconds"))?;
+/// The load of `outlast-bench api-load`.
+#[derive(clap::Args)]
+pub(crate) struct Load {
+    host: String,
+    seconds: u64,
+}
+
+/// Sends the requests and prints a line of JSON.
+pub(crate) fn generate(load: &Load) -> Result<(), String> {
+    let (host, seconds) = (&load.host, load.seconds);
     let began = Instant::now();
     let threads: Vec<_> = (0..CONNECTIONS)
         .map(|number| {

@@ -10,7 +10,7 @@ use crate::place::{Fill, file};
 use duroxide::providers::Provider;
 use duroxide::providers::postgres::PostgresProvider;
 use duroxide::providers::sqlite::SqliteProvider;
-pub(crate) use load::generate;
+pub(crate) use load::{Load, generate};
 use served::Served;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,27 +38,16 @@ const PATHS: [(&str, &str); 6] = [
     ("counts", "/api/v1/instances/count"),
 ];
 
-struct Plan {
+#[derive(clap::Args)]
+pub(crate) struct Plan {
+    /// The program `outlast`
     outlast: PathBuf,
+    /// Instances in each store
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     instances: u64,
+    /// Seconds of a round of the workload
+    #[arg(long, value_name = "N", default_value_t = 10)]
     seconds: u64,
-}
-
-impl Plan {
-    fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let outlast = args.next().ok_or("give the path of `outlast`")?.into();
-        let mut plan = Self { outlast, instances: 1_000_000, seconds: 10 };
-        while let Some(arg) = args.next() {
-            let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
-            let number = value.parse().map_err(|_| format!("{arg} is a number, not '{value}'"))?;
-            match arg.as_str() {
-                "--instances" => plan.instances = number,
-                "--seconds" => plan.seconds = number,
-                _ => return Err(format!("unknown option '{arg}'")),
-            }
-        }
-        Ok(plan)
-    }
 }
 
 /// The lines of the report, and whether all targets are met.
@@ -75,15 +64,14 @@ impl Report {
     }
 }
 
-pub(crate) fn main(args: impl Iterator<Item = String>) -> Result<bool, String> {
-    let plan = Plan::parse(args)?;
+pub(crate) fn run(plan: &Plan) -> Result<bool, String> {
     let mut report = Report { is_met: true };
     let size = stripped_size(&plan.outlast)?;
     report.line("size of the program without symbols", size as f64 / 1e6, LARGEST as f64 / 1e6, "MB");
     measure::on_two_threads(async {
-        sqlite(&plan, &mut report).await?;
+        sqlite(plan, &mut report).await?;
         match measure::server::url() {
-            Ok(url) => postgres(&plan, &url, &mut report).await?,
+            Ok(url) => postgres(plan, &url, &mut report).await?,
             Err(reason) => println!("PostgreSQL was not measured: {reason}"),
         }
         Ok(report.is_met)
