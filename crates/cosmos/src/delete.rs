@@ -17,6 +17,7 @@ use crate::tally::Counts;
 use outlast_model::ExecutionStatus;
 use outlast_provider::{DeleteInstanceResult, ErrorClass, InstanceFilter, ProviderError};
 use outlast_provider_kit::DEFAULT_BULK_LIMIT;
+use outlast_provider_kit::removed::add_deleted;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -61,7 +62,7 @@ impl Store {
         }
     }
 
-    /// The same, for lists and counts: an instance whose deletion is committed is gone, whether its purge succeeds or not.
+    /// Reads an instance for lists and counts: an instance whose deletion is committed is gone, whether its purge succeeds or not.
     pub(crate) async fn read_listed(
         &self,
         operation: &str,
@@ -308,10 +309,7 @@ impl Store {
             }
             let deleted = self.delete(&tree, true).await?;
             left -= 1;
-            total.instances_deleted += deleted.instances_deleted;
-            total.executions_deleted += deleted.executions_deleted;
-            total.events_deleted += deleted.events_deleted;
-            total.queue_messages_deleted += deleted.queue_messages_deleted;
+            add_deleted(&mut total, &deleted);
         }
         Ok(total)
     }

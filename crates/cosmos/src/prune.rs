@@ -12,6 +12,7 @@ use crate::tally::Counts;
 use outlast_model::ExecutionStatus;
 use outlast_provider::{InstanceFilter, ProviderError, PruneOptions, PruneResult};
 use outlast_provider_kit::DEFAULT_BULK_LIMIT;
+use outlast_provider_kit::removed::add_pruned;
 
 const PRUNE: &str = "prune_executions";
 const ATTEMPTS: usize = 8;
@@ -153,9 +154,7 @@ impl Store {
         for instance in self.bulk(BULK, filter).await?.into_iter().take(most) {
             let Some(address) = instance.address() else { continue };
             let pruned = self.prune(&address.id, options).await?;
-            total.instances_processed += pruned.instances_processed;
-            total.executions_deleted += pruned.executions_deleted;
-            total.events_deleted += pruned.events_deleted;
+            add_pruned(&mut total, &pruned);
         }
         Ok(total)
     }

@@ -13,6 +13,7 @@ use crate::sql;
 use crate::store::Store;
 use outlast_model::ExecutionStatus;
 use outlast_provider::{DeleteInstanceResult, OldInstance, OldestPage, ProviderError};
+use outlast_provider_kit::removed::add_deleted;
 use std::collections::BTreeSet;
 
 const OLDEST: &str = "oldest_instances";
@@ -47,10 +48,7 @@ impl Store {
         let mut total = DeleteInstanceResult::default();
         for root in roots {
             let Some(deleted) = self.delete_unused(root, ended_before).await? else { continue };
-            total.instances_deleted += deleted.instances_deleted;
-            total.executions_deleted += deleted.executions_deleted;
-            total.events_deleted += deleted.events_deleted;
-            total.queue_messages_deleted += deleted.queue_messages_deleted;
+            add_deleted(&mut total, &deleted);
         }
         Ok(total)
     }

@@ -17,6 +17,7 @@ use outlast_provider::{
     SystemMetrics,
 };
 use outlast_provider_kit::queue::PerQueue;
+use outlast_provider_kit::removed::{add_deleted, add_pruned};
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, NodeRow, ResetRows};
 use std::time::Duration;
 
@@ -53,14 +54,14 @@ impl PostgresProvider {
         total: &mut DeleteInstanceResult,
     ) -> Answer<u32> {
         if let Some(deleted) = self.remove(operation, removal(roots)).await? {
-            delete::add(total, &deleted.counts);
+            add_deleted(total, &deleted.counts);
             return Ok(roots.len() as u32);
         }
         let mut gone = 0;
         // A lone root whose removal was refused is not tried again.
         for root in roots.iter().filter(|_| roots.len() > 1) {
             if let Some(deleted) = self.remove(operation, removal(std::slice::from_ref(root))).await? {
-                delete::add(total, &deleted.counts);
+                add_deleted(total, &deleted.counts);
                 gone += 1;
             }
         }
@@ -200,9 +201,7 @@ impl ProviderAdmin for PostgresProvider {
                 // Deleted since it was listed: nothing to prune.
                 let pruned = during(BULK, delete::prune(&self.shared.db, instance, &options).await)?;
                 let Some(pruned) = pruned else { continue };
-                total.instances_processed += pruned.instances_processed;
-                total.executions_deleted += pruned.executions_deleted;
-                total.events_deleted += pruned.events_deleted;
+                add_pruned(&mut total, &pruned);
             }
         }
         Ok(total)

@@ -177,13 +177,6 @@ async fn trees(db: &Db, transaction: &Transaction<'_>, roots: &[String]) -> Resu
     rows.iter().map(|row| text(row, ONLY)).collect()
 }
 
-pub(crate) fn add(total: &mut DeleteInstanceResult, more: &DeleteInstanceResult) {
-    total.instances_deleted += more.instances_deleted;
-    total.executions_deleted += more.executions_deleted;
-    total.events_deleted += more.events_deleted;
-    total.queue_messages_deleted += more.queue_messages_deleted;
-}
-
 /// Removes old executions of an instance; `None` for an unknown one. Its turns wait for a transaction, so there are several if
 /// there is much to remove.
 pub(crate) async fn prune(db: &Db, instance: &str, options: &PruneOptions) -> Result<Option<PruneResult>> {

@@ -14,6 +14,7 @@ pub mod orphans;
 pub mod pin;
 pub mod plan;
 pub mod queue;
+pub mod removed;
 mod reset;
 pub mod rows;
 pub mod token;

@@ -25,6 +25,7 @@ use outlast_provider::{
     OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult,
     QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
 };
+use outlast_provider_kit::removed::{add_deleted, add_pruned};
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, NodeRow, ResetRows, Watches};
 use std::time::Duration;
 
@@ -172,7 +173,7 @@ impl ProviderAdmin for SqliteProvider {
                 };
                 let deleted = self.write_then(info, finished, delete, on_commit);
                 if let Some(deleted) = deleted.await? {
-                    delete::add(&mut total, &deleted.counts);
+                    add_deleted(&mut total, &deleted.counts);
                     left -= 1;
                 }
             }
@@ -206,7 +207,7 @@ impl ProviderAdmin for SqliteProvider {
             after = *last;
             left -= page.len();
             let pruned = self.write(CallInfo::of(BULK), (page, options.clone()), delete::prune_page);
-            delete::add_pruned(&mut total, &pruned.await?);
+            add_pruned(&mut total, &pruned.await?);
         }
         Ok(total)
     }
@@ -365,7 +366,7 @@ impl ProviderAdmin for SqliteProvider {
             let on_commit = move |_: &EndedRoots, deleted: &Deleted| resolve_watches(&watches, &deleted.ids);
             let info = CallInfo::of("delete_ended").instance(&roots.join(", "));
             let deleted = self.write_then(info, ended, retention::delete_ended, on_commit).await?;
-            delete::add(&mut total, &deleted.counts);
+            add_deleted(&mut total, &deleted.counts);
         }
         // The file keeps its size: later instances use the free pages.
         Ok(Some(total))

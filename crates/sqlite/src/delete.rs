@@ -4,6 +4,7 @@ use crate::db::{Db, Result, column};
 use crate::transaction::Transaction;
 use crate::{SqliteError, list, sql};
 use outlast_provider::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
+use outlast_provider_kit::removed::{add_deleted, add_pruned};
 
 /// Deleted instances.
 pub(crate) struct Deleted {
@@ -30,7 +31,7 @@ pub(crate) fn instances(
     }
     let mut deleted = DeleteInstanceResult::default();
     for id in ids {
-        add(&mut deleted, &one(tx.db, id)?);
+        add_deleted(&mut deleted, &one(tx.db, id)?);
     }
     // The deleted rows may have been in front of other rows of the queues, so the parked fetches are polled.
     tx.wakeups.poll.turns = true;
@@ -103,13 +104,6 @@ fn one(db: &Db, id: &str) -> Result<DeleteInstanceResult> {
     Ok(deleted)
 }
 
-pub(crate) fn add(total: &mut DeleteInstanceResult, more: &DeleteInstanceResult) {
-    total.instances_deleted += more.instances_deleted;
-    total.executions_deleted += more.executions_deleted;
-    total.events_deleted += more.events_deleted;
-    total.queue_messages_deleted += more.queue_messages_deleted;
-}
-
 fn is_running(db: &Db, id: &str) -> Result<bool> {
     Ok(db.one(sql::IS_RUNNING, [id], |_| Ok(()))?.is_some())
 }
@@ -146,12 +140,6 @@ pub(crate) fn prune_page(
         }
     }
     Ok(sum)
-}
-
-pub(crate) fn add_pruned(total: &mut PruneResult, more: &PruneResult) {
-    total.instances_processed += more.instances_processed;
-    total.executions_deleted += more.executions_deleted;
-    total.events_deleted += more.events_deleted;
 }
 
 /// A page of the candidates of a bulk operation.

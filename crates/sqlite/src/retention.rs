@@ -5,6 +5,7 @@ use crate::delete::{self, Deleted, FinishedTree};
 use crate::sql;
 use crate::transaction::Transaction;
 use outlast_provider::{DeleteInstanceResult, OldInstance, OldestPage};
+use outlast_provider_kit::removed::add_deleted;
 
 /// The most trees that are deleted before the writer serves other calls.
 pub(crate) const TREES_AT_ONCE: usize = 16;
@@ -46,7 +47,7 @@ pub(crate) fn delete_ended(tx: &mut Transaction<'_>, ended: &EndedRoots) -> Resu
     for root in &ended.roots {
         let finished = FinishedTree { root: root.clone(), completed_before: Some(ended.ended_before) };
         if let Some(deleted) = delete::finished_tree(tx, &finished, is_in_use)? {
-            delete::add(&mut total.counts, &deleted.counts);
+            add_deleted(&mut total.counts, &deleted.counts);
             total.ids.extend(deleted.ids);
         }
     }
