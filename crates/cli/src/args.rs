@@ -16,7 +16,7 @@ use crate::orchestration::OrchestrationArgs;
 use crate::queue::QueueArgs;
 use crate::retention::RetentionArgs;
 use crate::shell::{CompletionsArgs, ManArgs};
-use crate::store::StoreUrl;
+use crate::store::{StoreArgs, StoreUrl};
 use crate::stress::Preset;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -183,6 +183,17 @@ pub(crate) struct StressArgs {
     /// Run on a store that holds instances: existing instances that are ready are poisoned
     #[arg(long)]
     pub(crate) use_existing_data: bool,
+    /// Output format: a table, one JSON document, or one JSON object per line
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: Format,
+}
+
+// The options of every command that reads or changes one store and prints the result. Not a doc comment: clap would show it as the
+// help of the command.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Common {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
     /// Output format: a table, one JSON document, or one JSON object per line
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Format,

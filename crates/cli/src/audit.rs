@@ -1,9 +1,9 @@
 //! `outlast audit`: the changes that operators have made.
 
-use crate::args::Format;
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::output::{plain, print_list, table};
-use crate::store::{self, Intent, StoreArgs};
+use crate::store::{self, Intent};
 use clap::{Args as ClapArgs, Subcommand};
 use outlast::client::Client;
 use outlast::lens::moment;
@@ -33,10 +33,7 @@ enum AuditCommand {
 #[derive(Debug, ClapArgs)]
 struct ListArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    /// Output format: a table, one JSON document, or one JSON object per line
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    common: Common,
     /// Only records of this target: the id of an instance, or the name of an orchestration
     #[arg(long, value_name = "ID")]
     target: Option<String>,
@@ -53,10 +50,10 @@ struct ListArgs {
 
 pub(crate) async fn run(args: AuditArgs) -> Result<(), Failure> {
     let AuditCommand::List(args) = args.command;
-    let client = store::open(&args.store.clone().place()?, Intent::Read).await?;
+    let client = store::open(&args.common.store.clone().place()?, Intent::Read).await?;
     let page = Page::read(&client, &args).await?;
     let next = page.next.map(|next| next.to_string());
-    print_list(args.output, &page, &page.records, next.as_deref(), Page::text)
+    print_list(args.common.output, &page, &page.records, next.as_deref(), Page::text)
 }
 
 #[derive(Serialize)]

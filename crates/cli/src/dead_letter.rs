@@ -1,9 +1,9 @@
 //! `outlast dead-letter`: items that the store no longer delivers.
 
-use crate::args::Format;
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::output::{plain, print, print_list, table};
-use crate::store::{self, Intent, StoreArgs};
+use crate::store::{self, Intent};
 use clap::{Args as ClapArgs, Subcommand};
 use outlast::lens::moment;
 use outlast::providers::{DeadLetter, DeadLetterOutcome};
@@ -36,16 +36,6 @@ enum DeadLetterCommand {
     ///
     /// The audit records the change in the same step.
     Drop(ChangeArgs),
-}
-
-// The options of every subcommand. Not a doc comment: clap would show it as the help of the subcommand.
-#[derive(Debug, ClapArgs)]
-struct Common {
-    #[command(flatten)]
-    store: StoreArgs,
-    /// Output format: a table, one JSON document, or one JSON object per line
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
 }
 
 #[derive(Debug, ClapArgs)]

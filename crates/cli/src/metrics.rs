@@ -1,9 +1,9 @@
 //! `outlast metrics`: the figures of a store.
 
-use crate::args::Format;
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::output::{print_list, table, write};
-use crate::store::{self, Intent, StoreArgs};
+use crate::store::{self, Intent};
 use clap::Args as ClapArgs;
 use outlast::client::Client;
 use outlast::providers::{OldestDue, QueueBacklog};
@@ -24,21 +24,18 @@ const MOST_DEAD_LETTERS: usize = 100;
   outlast metrics --store shop.db --prometheus > /var/lib/node_exporter/outlast.prom")]
 pub(crate) struct MetricsArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    /// Output format: a table, one JSON document, or one JSON object per line
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    common: Common,
     /// Print the text format of Prometheus
     #[arg(long, conflicts_with = "output")]
     prometheus: bool,
 }
 
 pub(crate) async fn run(args: MetricsArgs) -> Result<(), Failure> {
-    let client = store::open(&args.store.place()?, Intent::Read).await?;
+    let client = store::open(&args.common.store.place()?, Intent::Read).await?;
     let figures = Figures { metrics: read(&client).await? };
     match args.prometheus {
         true => write(&figures.prometheus()),
-        false => print_list(args.output, &figures, &figures.metrics, None, Figures::text),
+        false => print_list(args.common.output, &figures, &figures.metrics, None, Figures::text),
     }
 }
 

@@ -1,9 +1,9 @@
 //! `outlast migrate`: applies the migrations of this release to a store.
 
-use crate::args::Format;
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::output::{plain, print};
-use crate::store::{self, Intent, Kind, Place, StoreArgs};
+use crate::store::{self, Intent, Kind, Place};
 use clap::Args as ClapArgs;
 use outlast::lens::counted;
 use outlast::providers::SchemaState;
@@ -11,9 +11,9 @@ use serde::Serialize;
 
 /// Bring the schema of a store up to date.
 ///
-/// A program of this release does it when it opens a store. This command is for stores whose programs may not change tables, and for
-/// deployments that migrate first. All migrations that are due are applied in one transaction: all of them or none. Programs of the
-/// release before this one go on.
+/// A program of this release applies the migrations that are due when it opens a store. This command is for stores whose programs
+/// may not change tables, and for deployments that migrate first. All migrations that are due are applied in one transaction: all
+/// of them or none. Programs of the release before this one go on.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   outlast migrate --check --store shop.db
@@ -22,10 +22,7 @@ use serde::Serialize;
 Exit status: 0 if the schema is up to date, 1 if --check finds migrations that are due, 7 if a newer release wrote the store.")]
 pub(crate) struct MigrateArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    /// Output format: a table, one JSON document, or one JSON object per line
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    common: Common,
     /// Show the migrations that are due, and apply none; also --check
     #[arg(long, alias = "check")]
     dry_run: bool,
@@ -35,12 +32,12 @@ pub(crate) struct MigrateArgs {
 }
 
 pub(crate) async fn run(args: MigrateArgs) -> Result<(), Failure> {
-    let place = args.store.place()?;
+    let place = args.common.store.place()?;
     let migrated = match Kind::of(&place.url)? {
         Kind::Cosmos => Migrated::without_migrations(&place),
         _ => migrate(&place, args.dry_run, args.create).await?,
     };
-    print(args.output, &migrated, Migrated::text)?;
+    print(args.common.output, &migrated, Migrated::text)?;
     match migrated.dry_run && !migrated.migrations.is_empty() {
         true => Err(Failure::reported()),
         false => Ok(()),

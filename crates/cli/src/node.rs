@@ -1,9 +1,9 @@
 //! `outlast node`: the nodes that report to a store.
 
-use crate::args::Format;
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::output::{plain, print_list, table};
-use crate::store::{self, Intent, StoreArgs};
+use crate::store::{self, Intent};
 use clap::{Args as ClapArgs, Subcommand};
 use outlast::client::ListedNode;
 use outlast::lens::{counted, span};
@@ -28,19 +28,16 @@ enum NodeCommand {
 #[derive(Debug, ClapArgs)]
 struct ListArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    /// Output format: a table, one JSON document, or one JSON object per line
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    common: Common,
 }
 
 pub(crate) async fn run(args: NodeArgs) -> Result<(), Failure> {
     let NodeCommand::List(args) = args.command;
-    let client = store::open(&args.store.place()?, Intent::Read).await?;
+    let client = store::open(&args.common.store.place()?, Intent::Read).await?;
     let listed = client.list_nodes().await?;
     let supported = listed.is_some();
     let nodes = Nodes { supported, nodes: listed.unwrap_or_default().into_iter().map(Node::from).collect() };
-    print_list(args.output, &nodes, &nodes.nodes, None, Nodes::text)
+    print_list(args.common.output, &nodes, &nodes.nodes, None, Nodes::text)
 }
 
 #[derive(Serialize)]

@@ -1,9 +1,9 @@
 //! `outlast orchestration`
 
-use crate::args::Format;
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::output::{plain, print, print_list, table};
-use crate::store::{self, Intent, StoreArgs};
+use crate::store::{self, Intent};
 use clap::{Args as ClapArgs, Subcommand};
 use outlast::lens::{counted, moment};
 use outlast::providers::PausedOrchestration;
@@ -32,16 +32,6 @@ enum OrchestrationCommand {
     Resume(PauseArgs),
     /// List the paused orchestrations
     List(ListArgs),
-}
-
-// The options of every subcommand. Not a doc comment: clap would show it as the help of the subcommand.
-#[derive(Debug, ClapArgs)]
-struct Common {
-    #[command(flatten)]
-    store: StoreArgs,
-    /// Output format: a table, one JSON document, or one JSON object per line
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,10 +1,10 @@
 //! `outlast execution list`
 
-use crate::args::Format;
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::instance::unknown;
 use crate::output::{print_list, table};
-use crate::store::{self, Intent, StoreArgs};
+use crate::store::{self, Intent};
 use clap::Args as ClapArgs;
 use outlast::client::Client;
 use outlast::lens::{counted, moment, span};
@@ -15,10 +15,7 @@ use serde::Serialize;
 #[derive(Debug, ClapArgs)]
 pub(super) struct ListArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    /// Output format: a table, one JSON document, or one JSON object per line
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    common: Common,
     /// The instance's id
     instance: String,
     /// The most executions to list
@@ -27,13 +24,13 @@ pub(super) struct ListArgs {
 }
 
 pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
-    let place = args.store.place()?;
+    let place = args.common.store.place()?;
     let client = store::open(&place, Intent::Read).await?;
     if client.get_orchestration_status(&args.instance).await? == OrchestrationStatus::NotFound {
         return Err(unknown(&args.instance, &place));
     }
     let page = Page::read(&client, args.instance, args.limit as usize).await?;
-    print_list(args.output, &page, &page.executions, None, Page::text)
+    print_list(args.common.output, &page, &page.executions, None, Page::text)
 }
 
 #[derive(Serialize)]

@@ -1,12 +1,12 @@
 //! `outlast execution prune`
 
-use crate::args::Format;
+use crate::args::Common;
 use crate::duration::duration;
 use crate::failure::Failure;
 use crate::instance::unknown;
 use crate::output::{plain, print};
 use crate::record::{By, record};
-use crate::store::{self, Intent, Place, StoreArgs};
+use crate::store::{self, Intent, Place};
 use clap::Args as ClapArgs;
 use outlast::ExecutionStatus;
 use outlast::client::Client;
@@ -27,10 +27,7 @@ pub(super) const EXAMPLES: &str = "Examples:
 #[derive(Debug, ClapArgs)]
 pub(super) struct PruneArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    /// Output format: a table, one JSON document, or one JSON object per line
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    common: Common,
     /// The instance's id; without it, all instances that --name and --prefix select
     #[arg(required_unless_present_any = ["name", "prefix"])]
     instance: Option<String>,
@@ -64,7 +61,7 @@ pub(super) struct PruneArgs {
 }
 
 pub(super) async fn run(args: PruneArgs) -> Result<(), Failure> {
-    let place = args.store.clone().place()?;
+    let place = args.common.store.clone().place()?;
     let intent = if args.dry_run { Intent::Read } else { Intent::Write };
     let client = store::open(&place, intent).await?;
     let options = PruneOptions {
@@ -90,7 +87,7 @@ pub(super) async fn run(args: PruneArgs) -> Result<(), Failure> {
         pruned.executions += executions;
         pruned.events += events;
     }
-    print(args.output, &pruned, Pruned::text)
+    print(args.common.output, &pruned, Pruned::text)
 }
 
 /// The executions and events that were deleted.

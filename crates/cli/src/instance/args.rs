@@ -4,9 +4,8 @@ pub(crate) use super::change_args::{
     BulkArgs, CancelArgs, CutArgs, DeleteArgs, EnqueueArgs, ExportArgs, ForkArgs, HoldArgs, IfExists,
     ImportArgs, ResetArgs, SignalArgs, StartArgs, TerminateArgs,
 };
-use crate::args::Format;
+use crate::args::Common;
 use crate::duration::duration;
-use crate::store::StoreArgs;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use outlast::ExecutionStatus;
 use outlast::runtime::RuntimeOptions;
@@ -16,16 +15,6 @@ use std::time::Duration;
 pub(crate) struct InstanceArgs {
     #[command(subcommand)]
     pub(crate) command: InstanceCommand,
-}
-
-// The options of every subcommand of `instance`. Not a doc comment: clap would show it as the help of the subcommand.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Common {
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    /// Output format: a table, one JSON document, or one JSON object per line
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    pub(crate) output: Format,
 }
 
 const LIST_EXAMPLES: &str = "Examples:

@@ -1,7 +1,8 @@
 //! `outlast instance cancel|terminate|delete|pause|resume` without an id: all instances that match.
 
-use super::args::{BulkArgs, Common};
+use super::args::BulkArgs;
 use super::list::{Selection, conditions};
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::output::{plain, print};
 use crate::record::By;

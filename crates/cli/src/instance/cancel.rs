@@ -1,7 +1,7 @@
 //! `outlast instance cancel` and `outlast instance terminate`
 
-use super::args::Common;
 use super::must_run;
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::output::{plain, print};
 use crate::record::{By, record};

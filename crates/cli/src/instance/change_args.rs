@@ -1,6 +1,7 @@
 //! The command line of the subcommands of `outlast instance` that change instances.
 
-use super::args::{Common, FILTERS, Filters, Status};
+use super::args::{FILTERS, Filters, Status};
+use crate::args::Common;
 use crate::duration::duration;
 use clap::{Args as ClapArgs, ValueEnum};
 use std::path::PathBuf;

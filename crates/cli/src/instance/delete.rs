@@ -1,7 +1,7 @@
 //! `outlast instance delete`
 
-use super::args::Common;
 use super::unknown;
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::output::{plain, print};
 use crate::record::{By, record};

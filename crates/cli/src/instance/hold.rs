@@ -1,7 +1,7 @@
 //! `outlast instance pause` and `outlast instance resume`
 
-use super::args::Common;
 use super::must_run;
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::output::{plain, print};
 use crate::record::By;

@@ -2,10 +2,10 @@
 
 mod peek;
 
-use crate::args::Format;
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::output::{print, table};
-use crate::store::{self, Intent, StoreArgs};
+use crate::store::{self, Intent};
 use clap::{Args as ClapArgs, Subcommand};
 use outlast::providers::QueueBacklog;
 use serde::Serialize;
@@ -32,10 +32,7 @@ enum QueueCommand {
 #[derive(Debug, ClapArgs)]
 struct DepthsArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    /// Output format: a table, one JSON document, or one JSON object per line
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    common: Common,
 }
 
 pub(crate) async fn run(args: QueueArgs) -> Result<(), Failure> {
@@ -46,7 +43,7 @@ pub(crate) async fn run(args: QueueArgs) -> Result<(), Failure> {
 }
 
 async fn depths(args: DepthsArgs) -> Result<(), Failure> {
-    let client = store::open(&args.store.place()?, Intent::Read).await?;
+    let client = store::open(&args.common.store.place()?, Intent::Read).await?;
     let gauges = client.get_gauges().await?;
     let held = client.count_held().await?;
     let depths = Depths {
@@ -55,7 +52,7 @@ async fn depths(args: DepthsArgs) -> Result<(), Failure> {
         held_instances: held.map(|held| held.instances),
         held_messages: held.map(|held| held.messages),
     };
-    print(args.output, &depths, Depths::text)
+    print(args.common.output, &depths, Depths::text)
 }
 
 #[derive(Serialize)]

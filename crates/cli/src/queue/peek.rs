@@ -1,10 +1,10 @@
 //! `outlast queue peek`
 
-use crate::args::Format;
+use crate::args::Common;
 use crate::failure::Failure;
 use crate::output::{plain, print_list, table};
 use crate::queued::Queued;
-use crate::store::{self, Intent, StoreArgs};
+use crate::store::{self, Intent};
 use clap::{Args as ClapArgs, ValueEnum};
 use outlast::ExecutionStatus;
 use outlast::client::Client;
@@ -26,10 +26,7 @@ enum Queue {
 #[derive(Debug, ClapArgs)]
 pub(super) struct PeekArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    /// Output format: a table, one JSON document, or one JSON object per line
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    common: Common,
     /// The queue
     queue: Queue,
     /// The most items to show
@@ -41,7 +38,7 @@ pub(super) struct PeekArgs {
 }
 
 pub(super) async fn run(args: PeekArgs) -> Result<(), Failure> {
-    let store = store::open_provider(&args.store.place()?, Intent::Read).await?;
+    let store = store::open_provider(&args.common.store.place()?, Intent::Read).await?;
     let client = Client::new(store.clone());
     let (scan, limit) = (args.scan as usize, args.limit as usize);
     let mut peeked = Peeked { items: Vec::new(), instances_read: 0, instances_left: false, now_ms: 0 };
@@ -61,7 +58,7 @@ pub(super) async fn run(args: PeekArgs) -> Result<(), Failure> {
     }
     peeked.items.sort_by_key(|item| item.queued.visible_ms);
     peeked.items.truncate(limit);
-    print_list(args.output, &peeked, &peeked.items, None, Peeked::text)
+    print_list(args.common.output, &peeked, &peeked.items, None, Peeked::text)
 }
 
 /// Ids whose start is in the queue.
