@@ -23,7 +23,7 @@ mod timeline;
 mod wait;
 mod why;
 
-pub use count::{counted, times};
+pub use count::{counted, grouped, times};
 pub use diff::{Comparison, Diff, DiffRow, EventLine, diff};
 pub use open::{OpenOperation, Operation, open_operations};
 pub use payload::is_without_payload;

@@ -2,7 +2,7 @@
 
 use super::figures::{Figures, MOST_DEAD_LETTERS, MOST_RUNNING};
 use crate::output::plain;
-use outlast::lens::{moment, span};
+use outlast::lens::{grouped, moment, span};
 use outlast::providers::QueueBacklog;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -186,19 +186,6 @@ fn draw_bottom(frame: &mut Frame<'_>, area: Rect, figures: &Figures, look: &Look
     frame.render_widget(Paragraph::new(line), area);
 }
 
-/// `1234567` as `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::figures::{Rate, Wait};
@@ -292,10 +279,5 @@ mod tests {
         let text = drawn(&figures(), LEAST_COLUMNS - 1, LEAST_ROWS).join(" ");
         assert!(text.contains("too small: 70 columns and 14 rows"), "{text}");
         drawn(&figures(), 1, 1);
-    }
-
-    #[test]
-    fn digits_are_grouped() {
-        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

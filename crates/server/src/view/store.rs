@@ -3,7 +3,7 @@
 use super::rfc3339;
 use crate::app::{App, Totals};
 use crate::problem::{Code, Problem};
-use outlast::lens::span;
+use outlast::lens::{grouped, span};
 use outlast::providers::{AuditRecord, Clock, DeadLetter, QueueBacklog, SystemClock};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -53,19 +53,6 @@ impl Counts {
             None => "…".to_string(),
         }
     }
-}
-
-/// The digits of a number in groups of three.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// The numbers that are known now. Running instances have an index.
