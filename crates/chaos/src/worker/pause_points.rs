@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_commit_takes_a_point() {
+    fn armed_pause_point_is_taken_by_one_commit() {
         let pause_points = PausePoints::default();
         assert_eq!(pause_points.take_point(), None);
         for point in Point::ALL {

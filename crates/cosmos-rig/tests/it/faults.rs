@@ -216,7 +216,7 @@ async fn a_request_is_held_until_it_is_released() {
 }
 
 #[tokio::test]
-async fn cleared_faults_release_what_they_hold() {
+async fn cleared_faults_release_held_requests() {
     let fixture = Fixture::new().await;
     let fault = fixture.rig.fault(Fault::on(Kind::Create).hold().status(503));
     let path = "/dbs/d/colls/c/docs";

@@ -268,7 +268,7 @@ async fn process(config: &CosmosDBProviderConfig, by_ms: i64) -> CosmosDBProvide
 }
 
 #[tokio::test]
-async fn a_start_after_a_deletion_whose_process_died_is_kept_whatever_the_clocks_say() {
+async fn a_start_after_a_deletion_whose_process_died_is_kept_with_any_clocks() {
     for (deleters, senders) in [(0, -60_000), (60_000, 0), (0, 60_000), (-60_000, 0)] {
         let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
         let config = fresh_config(&target);
@@ -301,7 +301,7 @@ async fn a_start_after_a_deletion_whose_process_died_is_kept_whatever_the_clocks
 }
 
 #[tokio::test]
-async fn a_message_that_arrives_after_the_check_of_retention_is_kept_whatever_the_clocks_say() {
+async fn a_message_that_arrives_after_the_check_of_retention_is_kept_with_any_clocks() {
     for senders in [-60_000, 60_000] {
         let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
         let config = fresh_config(&target);

@@ -39,7 +39,7 @@ async fn database_and_container_are_created_once_and_removed_by_cleanup() {
 }
 
 #[tokio::test]
-async fn an_opening_that_does_not_create_refuses_what_is_missing() {
+async fn opening_without_creation_refuses_missing_databases_and_containers() {
     let target = rig().await;
     let config = fresh_config(&target);
     let opened = |config: CosmosDBProviderConfig| {

@@ -78,7 +78,7 @@ async fn an_instance_that_ends_soon_is_read_once_at_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_that_takes_longer_is_also_read_after_five_milliseconds() {
+async fn wait_for_a_longer_instance_reads_after_five_milliseconds_and_at_its_end() {
     assert_eq!(reads_of_wait(true, ms(101), LONG).await, (vec![5, 100], 100));
 }
 

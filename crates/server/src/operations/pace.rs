@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn callers_share_the_rate() {
+    async fn two_callers_together_keep_the_rate() {
         let pace = Pace::new(200);
         let began = Instant::now();
         let twenty = async || {

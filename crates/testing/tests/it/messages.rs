@@ -41,7 +41,7 @@ fn a_test_sends_between_two_steps() {
 }
 
 #[test]
-fn an_action_can_do_anything_with_the_handle() {
+fn an_action_sends_messages_and_cancels_through_the_handle() {
     let run = test().at(hours(1), |order| async move { order.send(Approval { yes: false }).await }).run(());
     assert_eq!((run.output(), run.elapsed()), (&false, hours(1)));
     let run = test().cancel_at(hours(2), "no longer needed").run(());

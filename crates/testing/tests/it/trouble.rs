@@ -37,7 +37,7 @@ fn a_missing_orchestration_is_named_at_once() {
 }
 
 #[test]
-fn an_instance_that_waits_forever_says_for_what() {
+fn an_instance_that_waits_forever_is_reported_with_its_wait() {
     let test = Test::<waits>::new(outlast::module![step, waits]).limit(days(30));
     let text = crate::panic_of(|| drop(test.run(())));
     assert!(
@@ -77,7 +77,7 @@ fn a_message_for_an_ended_instance_fails_the_test() {
 }
 
 #[test]
-fn a_test_inside_of_tokio_says_what_to_write() {
+fn a_test_inside_of_tokio_is_refused_with_the_attribute_to_write() {
     let tokio = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let _inside = tokio.enter();
     let trouble = Test::<waits>::new(outlast::module![step, waits]).try_run(()).unwrap_err();

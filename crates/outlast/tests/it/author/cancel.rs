@@ -215,7 +215,7 @@ async fn activities_and_children_are_told_before_a_step_has_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_is_undone_before_its_parent_whatever_crashes() {
+async fn a_child_is_undone_before_its_parent_at_every_crash() {
     let crashes = Crash::points(10, 10).map(Some);
     for crash in std::iter::once(None).chain(crashes) {
         let cluster = match crash {

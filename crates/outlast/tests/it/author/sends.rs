@@ -95,7 +95,7 @@ fn reporting() -> Node {
 }
 
 #[tokio::test]
-async fn a_result_that_times_out_says_what_is_known() {
+async fn a_result_that_times_out_names_the_state_of_its_instance() {
     for kind in [Kind::Memory, Kind::SqliteMemory] {
         let cluster = Cluster::real(kind).await;
         let client = &cluster.client;

@@ -78,7 +78,7 @@ fn a_draft_is_changed_until_it_is_accepted() {
 }
 
 #[test]
-fn a_draft_that_nobody_reviews_fails_after_three_days() {
+fn a_draft_without_a_review_fails_after_three_days() {
     let test = Test::<article>::new(outlast::module![article, write]).mock::<notify>(|_| Ok(()));
     let run = test.run("Tea".into());
     assert_eq!((run.failure().as_str(), run.elapsed()), ("nobody reviewed 'Tea, 0 wishes'", days(3)));

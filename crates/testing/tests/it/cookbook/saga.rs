@@ -100,7 +100,7 @@ fn a_trip_is_booked() {
 }
 
 #[test]
-fn a_trip_without_a_rocket_leaves_no_booking_whatever_crashes() {
+fn a_trip_without_a_rocket_leaves_no_booking_at_every_crash() {
     let run = agency().run(parts(["train", "hotel", "rocket"]));
     assert_eq!(run.failure(), &TripError::SoldOut("rocket".into()));
     assert_eq!(run.observed(), ["[]"]);

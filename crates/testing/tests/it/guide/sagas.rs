@@ -94,7 +94,7 @@ fn shop() -> Test<order> {
 }
 
 #[test]
-fn an_approved_order_keeps_its_bookings_whatever_crashes() {
+fn an_approved_order_keeps_its_bookings_at_every_crash() {
     let test = shop().send_at(days(2), Approval { yes: true });
     let run = test.run(order::input("o-1".into(), 700));
     assert_eq!(run.output(), "o-1 is on its way");
@@ -103,7 +103,7 @@ fn an_approved_order_keeps_its_bookings_whatever_crashes() {
 }
 
 #[test]
-fn a_refused_order_leaves_nothing_whatever_crashes() {
+fn a_refused_order_leaves_no_booking_at_every_crash() {
     let test = shop().send_at(days(2), Approval { yes: false });
     let run = test.run(order::input("o-1".into(), 700));
     assert_eq!(run.failure(), "refused");
@@ -117,7 +117,7 @@ fn a_failed_step_leaves_nothing() {
 }
 
 #[test]
-fn a_cancelled_order_leaves_nothing_whatever_crashes() {
+fn a_cancelled_order_leaves_no_booking_at_every_crash() {
     let test = shop().cancel_at(days(1), "the customer left");
     let run = test.run(order::input("o-1".into(), 700));
     assert_eq!(run.result(), &Err(CallError::Cancelled("the customer left".into())));
