@@ -10,22 +10,22 @@
 
 use std::time::Duration;
 
-/// This many seconds.
+/// A duration of `count` seconds.
 pub const fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// This many minutes.
+/// A duration of `count` minutes.
 pub const fn minutes(count: u64) -> Duration {
     Duration::from_secs(count.saturating_mul(60))
 }
 
-/// This many hours.
+/// A duration of `count` hours.
 pub const fn hours(count: u64) -> Duration {
     Duration::from_secs(count.saturating_mul(3_600))
 }
 
-/// This many days of 24 hours.
+/// A duration of `count` days of 24 hours.
 pub const fn days(count: u64) -> Duration {
     Duration::from_secs(count.saturating_mul(86_400))
 }

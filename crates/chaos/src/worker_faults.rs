@@ -14,7 +14,7 @@ const STOP_EVERY: u64 = 8;
 /// How long to wait for a worker to start, and then to reach a point.
 const TO_START: Duration = Duration::from_secs(3);
 const TO_REACH: Duration = Duration::from_millis(1_500);
-/// The same for a kill that must happen in a commit.
+/// How long to wait for a worker to reach a point for a kill that must happen in a commit.
 const TO_HOLD_IN_COMMIT: Duration = Duration::from_secs(30);
 
 pub(crate) struct WorkerFaults {

@@ -58,7 +58,7 @@ impl Store {
         self.replace_instance(operation, before, instance, write, further, events).await
     }
 
-    /// The same, with the mark of a deletion in the instance as it is.
+    /// Replaces the instance as [`Self::write_instance`] does, and leaves the mark of a deletion in it.
     pub(crate) async fn replace_instance(
         &self,
         operation: &str,

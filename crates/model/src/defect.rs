@@ -102,7 +102,7 @@ defects! {
     CompletionWithoutLease = "fence",
     /// The lease of an activity is renewed after it was lost.
     RenewalWithoutLease = "fence",
-    /// A run-ahead turn is committed although the instance is elsewhere.
+    /// A run-ahead turn is committed although the position of its instance has changed.
     AheadWithoutPosition = "run-ahead",
     /// A run-ahead turn is committed and its outcome is queued too.
     AheadQueuesOutcome = "run-ahead",

@@ -135,7 +135,7 @@ pub enum PostgresError {
         details: String,
     },
     /// The server has no connections, memory or disk space left.
-    #[error("the server is short of something ({code}): {details}")]
+    #[error("the server is out of resources ({code}): {details}")]
     Busy {
         /// The SQLSTATE.
         code: String,

@@ -110,7 +110,7 @@ pub(crate) fn hand_off_activities(
 
 /// The items of a batch.
 impl Batch {
-    /// The queues in which the batch makes something fetchable, besides `handed_off` starts and scheduled activities. Messages
+    /// The queues in which the batch makes an item fetchable, besides `handed_off` starts and scheduled activities. Messages
     /// that came while a turn was leased are reported by the server instead.
     pub(crate) fn frees(&self, handed_off: PerQueue<usize>) -> PerQueue<bool> {
         PerQueue {

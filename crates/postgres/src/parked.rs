@@ -18,7 +18,7 @@
 //! | `schedule_poll(LocalCommit)`: a transaction of this process committed | | due if a tried fetch is parked |
 //! | `schedule_poll(RemoteChange)`: a change that no poll of this process has seen | | due |
 //! | `schedule_poll(Due or Periodic, at)` | | scheduled, no later than `at` |
-//! | `start_poll`: a lane takes requests | at most `most` leases' worth leave; the rest stays | due only if a fetch that stays asks for something else |
+//! | `start_poll`: a lane takes requests | at most `most` leases' worth leave; the rest stays | due only if a fetch that stays asks for other items |
 //! | `on_poll_done`, every fetch served | leave | due if a fetch is parked: the store may have more |
 //! | `on_poll_done`, a fetch not served | parked as tried, and so is every new fetch that asks for the same | due if a change came after `start_poll`, else scheduled |
 //! | `on_poll_lost`: the transaction failed | parked as they were | due |
@@ -41,9 +41,9 @@ use tokio::time::Instant;
 /// The reason for a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// A change that no poll of this process has seen may have made something fetchable.
+    /// A change that no poll of this process has seen may have made an item fetchable.
     RemoteChange,
-    /// A transaction of this process made something fetchable; the poll in that transaction has seen it.
+    /// A transaction of this process made an item fetchable; the poll in that transaction has seen it.
     LocalCommit,
     /// A poll served every fetch, so the store may have more.
     MoreLeft,
@@ -69,7 +69,7 @@ pub(crate) struct ParkedFetches<A, C> {
     fetches: VecDeque<Fetch<A, C>>,
     poll_due: bool,
     poll_at: Option<Instant>,
-    /// Counts the events after which something may be fetchable that a running poll has not seen.
+    /// Counts the events after which an item may be fetchable that a running poll has not seen.
     changes: u64,
     /// The number of running polls.
     running: usize,
@@ -95,7 +95,7 @@ pub(crate) struct GroupDone<A, C> {
     pub(crate) is_served: bool,
     /// The duration of the leases, after which they may end.
     pub(crate) lock_ms: u64,
-    /// The time until something becomes fetchable, if the poll asked for it and there is something.
+    /// The time until an item becomes fetchable, if the poll asked for it and there is one.
     pub(crate) due_ms: Option<u64>,
     /// Whether the poll found no activity with a session. `None`: the queue has no sessions.
     pub(crate) no_sessions: Option<bool>,
@@ -190,7 +190,7 @@ impl<A: Ask, C: Caller> ParkedFetches<A, C> {
         }
     }
 
-    /// Starts a poll if one is due or `brings`: the same transaction makes something fetchable. Takes fetches that want no more
+    /// Starts a poll if one is due or `brings`: the same transaction makes an item fetchable. Takes fetches that want no more
     /// than `most` leases together.
     pub(crate) fn start_poll(&mut self, brings: bool, most: usize) -> Poll<A, C> {
         self.drop_gone();
@@ -244,7 +244,7 @@ impl<A: Ask, C: Caller> ParkedFetches<A, C> {
         let mut effects = PollEffects { forward: None, empty: Vec::new() };
         let missed_change = self.changes != changes;
         if unserved.is_empty() || !missed_change {
-            // The store may have more than this process needs, or something that no fetch here may have.
+            // The store may have more than this process needs, or an item that no fetch here may have.
             let forward = |hops: Hops| if is_served { 0 } else { hops.saturating_add(1) };
             effects.forward = self.notified.take().map(forward);
         }

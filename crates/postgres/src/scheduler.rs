@@ -72,7 +72,7 @@ pub(crate) struct Limits {
     pub(crate) has_client_lane: bool,
     /// The longest time between polls while notifications cannot be received.
     pub(crate) poll_interval: Duration,
-    /// The same while they can be.
+    /// The longest time between polls while notifications can be received.
     pub(crate) idle_poll_interval: Duration,
 }
 

@@ -347,7 +347,7 @@ fn readable<T>(read: Result<T>) -> Option<T> {
     read.inspect_err(log).ok()
 }
 
-/// The milliseconds until something becomes fetchable, from the row without a lease.
+/// The milliseconds until an item becomes fetchable, from the row without a lease.
 fn due_in_ms(row: &Row, now: usize, next_due: usize) -> Option<u64> {
     let next = cell::<Option<i64>>(row, next_due).ok().flatten()?;
     Some(u64::try_from(next).unwrap_or(0).saturating_sub(unsigned(row, now).unwrap_or(0)))

@@ -100,7 +100,7 @@ impl Shared {
         }
     }
 
-    /// Something may have become fetchable in these queues that no poll of this process has seen.
+    /// An item may have become fetchable in these queues that no poll of this process has seen.
     pub(crate) fn on_remote_change(&self, queues: PerQueue<bool>) {
         self.update(|scheduler, _| scheduler.on_remote_change(queues));
     }

@@ -21,7 +21,7 @@ pub(crate) struct Transaction {
     pub(crate) batch: Batch,
     pub(crate) polls: PerQueue<TurnPoll, ActivityPoll>,
     pub(crate) hand_offs: PerQueue<TurnHandOffs, ActivityHandOffs>,
-    /// The queues in which the batch makes something fetchable, besides the hand-offs.
+    /// The queues in which the batch makes an item fetchable, besides the hand-offs.
     pub(crate) frees: PerQueue<bool>,
     /// The notifications that other processes want of this transaction.
     pub(crate) notifies: Wants,

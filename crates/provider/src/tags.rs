@@ -13,9 +13,9 @@ pub enum TagFilter {
     Tags(HashSet<String>),
     /// Untagged items and items with one of these tags.
     DefaultAnd(HashSet<String>),
-    /// Everything.
+    /// All items.
     Any,
-    /// Nothing.
+    /// No item.
     None,
 }
 
@@ -69,12 +69,12 @@ impl TagFilter {
         Self::DefaultOnly
     }
 
-    /// Nothing.
+    /// No item.
     pub fn none() -> Self {
         Self::None
     }
 
-    /// Everything.
+    /// All items.
     pub fn any() -> Self {
         Self::Any
     }

@@ -48,7 +48,7 @@ pub struct RetentionReport {
 }
 
 impl RetentionReport {
-    /// Whether the pass deleted something.
+    /// Whether the pass deleted an instance, a record of the audit or a dead letter.
     pub fn has_deleted(&self) -> bool {
         self.instances + self.audit_records + self.dead_letters > 0
     }
@@ -65,7 +65,7 @@ pub(crate) struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Deletes by the policy, and records the counts in the audit if something was deleted, also after an error.
+    /// Deletes by the policy, and records the counts in the audit if a count is not zero, also after an error.
     pub(crate) async fn run(&mut self, actor: &str) -> Result<(), ProviderError> {
         let done = self.delete().await;
         if self.report.has_deleted() {

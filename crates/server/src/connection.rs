@@ -31,7 +31,7 @@ const LINGER_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) struct Limits {
     /// For the headers of a request, and between two requests.
     pub(crate) header: Duration,
-    /// Without reading anything of an answer.
+    /// For reading the next part of an answer.
     pub(crate) write: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Connection {
         let _ = stream.set_nodelay(true);
         match self.tls.take() {
             None => self.serve(stream).await,
-            // A client that does not finish the handshake has the time of the headers. Its error concerns the client, who knows.
+            // A client that does not finish the handshake has the time of the headers. The error is not logged: the client sees it.
             Some(tls) => {
                 if let Ok(Ok(stream)) = timeout(self.limits.header, tls.accept(stream)).await {
                     self.serve(stream).await;
@@ -76,7 +76,7 @@ impl Connection {
                 .max_buf_size(HEADER_BYTES)
                 .serve_connection(io, service)
         );
-        // An error of a connection concerns its client, who knows.
+        // An error of a connection is not logged: its client sees it.
         tokio::select! {
             _ = served.as_mut() => return,
             _ = stopped.changed() => served.as_mut().graceful_shutdown(),

@@ -24,7 +24,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// With the times of the orchestrations that ended within `elapsed`.
+    /// A sample of the times of the orchestrations that ended within `elapsed`.
     pub(super) fn of(second: usize, elapsed: Duration, times: &[Duration]) -> Self {
         let ms: Vec<f64> = times.iter().map(|time| time.as_secs_f64() * 1e3).collect();
         Self {

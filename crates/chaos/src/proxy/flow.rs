@@ -54,7 +54,7 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    /// The same in both directions.
+    /// Treats both directions alike.
     pub const fn both(flow: Flow) -> Self {
         Self { requests: flow, answers: flow }
     }

@@ -149,7 +149,7 @@ impl Open {
 
     fn apply(&mut self, line: &Line) {
         match &line.entry {
-            // A new batch finds full shelves.
+            // A new batch begins with a full stock.
             Entry::Batch(_) => (self.taken, self.tally) = (BTreeMap::new(), Tally::default()),
             Entry::Charged { order, .. } => *self.tally.charges.entry(order.clone()).or_default() += 1,
             Entry::Reserved { items, .. } => {

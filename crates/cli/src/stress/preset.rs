@@ -16,9 +16,9 @@ pub(crate) enum Preset {
     Quick,
     /// 20 in flight, 10 s, five activities of 10 ms, one dispatcher and one worker
     Baseline,
-    /// The same with two dispatchers and two workers
+    /// 20 in flight, 10 s, five activities of 10 ms, two dispatchers and two workers
     Default,
-    /// The same with two dispatchers and twenty workers
+    /// 20 in flight, 10 s, five activities of 10 ms, two dispatchers and twenty workers
     Wide,
     /// 5 in flight, 10 s, twenty activities and five children with 10 to 100 KB each
     LargePayload,

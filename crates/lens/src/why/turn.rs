@@ -13,7 +13,7 @@ pub(super) fn diagnose(evidence: &Evidence<'_>, which: &str) -> Option<Finding> 
     diagnose_code(evidence, which, evidence.code())
 }
 
-/// The same for an instance whose code is not in its history.
+/// The finding of [`diagnose`] for an instance whose code is not in its history.
 pub(super) fn diagnose_code(evidence: &Evidence<'_>, which: &str, code: Option<Code<'_>>) -> Option<Finding> {
     let pending = evidence.pending?;
     let now = pending.now_ms;

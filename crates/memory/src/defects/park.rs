@@ -1,4 +1,4 @@
-//! Broken waits.
+//! Defects of parked fetches.
 
 use super::{Defect, Rules};
 use crate::rules::{Contract, ParkRules};

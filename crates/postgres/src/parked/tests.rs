@@ -60,7 +60,7 @@ fn each_event_leads_to_the_state_in_the_table() {
             (false, None, 0, 2),
         ),
         (
-            "fetch of something else",
+            "fetch of other items",
             parked(&[(1, TRIED)]),
             event(|p| p.on_fetch(fetch(2, NEW))),
             (false, None, 0, 1),

@@ -23,7 +23,7 @@ pub(crate) struct LaneDone {
     pub(crate) hand_offs: PerQueue<Vec<TurnHandOffDone>, Vec<ActivityHandOffDone>>,
     /// The counts of changes when the polls started.
     pub(crate) changes: PerQueue<u64>,
-    /// The queues in which the transaction made something fetchable.
+    /// The queues in which the transaction made an item fetchable.
     pub(crate) frees: PerQueue<bool>,
     /// The time until a message or activity that the transaction stored with a delay becomes visible.
     pub(crate) visible_in_ms: Option<u64>,
@@ -31,7 +31,7 @@ pub(crate) struct LaneDone {
     pub(crate) has_more_messages: bool,
     /// Whether leases of turns ended.
     pub(crate) ends_turns: bool,
-    /// Whether the polls asked for the time at which something becomes fetchable.
+    /// Whether the polls asked for the time at which an item becomes fetchable.
     pub(crate) asked_next_due: bool,
 }
 
@@ -55,7 +55,7 @@ impl Scheduler {
         self.wake.lane = true;
     }
 
-    /// Something may have become fetchable that no poll of this process has seen.
+    /// An item may have become fetchable that no poll of this process has seen.
     pub(crate) fn on_remote_change(&mut self, queues: PerQueue<bool>) {
         self.schedule_polls(queues, Reason::RemoteChange, When::Now);
         self.wake.lane = true;
@@ -182,7 +182,7 @@ impl Scheduler {
         }
     }
 
-    /// A transaction of this process has made something fetchable in these queues.
+    /// A transaction of this process has made an item fetchable in these queues.
     fn on_local_commit(&mut self, frees: PerQueue<bool>) {
         if !defect::is_on(Defect::LocalCommitUnseen) {
             self.schedule_polls(frees, Reason::LocalCommit, When::Now);

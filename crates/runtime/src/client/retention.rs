@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 /// Retention. Both methods return [`ClientError::ManagementNotAvailable`] if the store has no management interface.
 impl Client {
     /// Makes one pass of retention at this time, as a runtime with [`RuntimeOptions::retention`](crate::RuntimeOptions::retention)
-    /// does, and records the counts in the audit if it deleted something. Any number of processes may make passes at once.
+    /// does, and records the counts in the audit unless all are zero. Any number of processes may make passes at once.
     ///
     /// Cancellation safety: when the future is dropped, each tree of instances is deleted or not. The record in the audit may be
     /// missing.

@@ -115,7 +115,7 @@ impl Leases {
         self.hold_item(core, kind, token, instance, None)
     }
 
-    /// The same for an activity, by its execution and scheduling event, which the report of the node names.
+    /// Lists the lease of an activity for renewal as [`Self::hold`] does, by its execution and scheduling event, which the report of the node names.
     pub(crate) fn hold_activity(
         self: &Arc<Self>,
         core: &Core,

@@ -47,7 +47,7 @@ pub(super) fn parks(core: &Core, report: &Report) -> bool {
     core.options.on_misfit == OnMisfit::Park && misfit(report).is_some()
 }
 
-/// The same decision, or to park the instance if the runtime parks instances that do not fit.
+/// Parks the instance for the reason, if there is one and the runtime parks instances that do not fit; else `otherwise`.
 pub(super) fn or_park(core: &Core, reason: Option<String>, otherwise: TurnDecision) -> TurnDecision {
     match reason.filter(|_| core.options.on_misfit == OnMisfit::Park) {
         Some(reason) => TurnDecision::ParkInstance { reason, otherwise: Box::new(otherwise) },

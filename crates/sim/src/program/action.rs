@@ -45,9 +45,9 @@ pub(crate) enum Action {
     StartVersionedTyped(String),
     /// Starts with the call that leaves a running instance unchanged, perhaps with a first message.
     StartOnce(Option<String>),
-    /// The same, typed and delayed; the message is delivered in any case.
+    /// Starts as `StartOnce` does, typed and delayed; the message is delivered in any case.
     StartOrSend(Option<String>, u64),
-    /// The same, under an id that is derived from a token; the instance must be [`token_instance`].
+    /// Starts under an id that is derived from a token; the instance must be [`token_instance`].
     StartByToken(String),
     Enqueue(String),
     /// By the panicking or the deprecated method.
@@ -61,7 +61,7 @@ pub(crate) enum Action {
     Resume,
     /// Repeats the newest execution from an event on, at this many thousandths of its events.
     Reset(u64),
-    /// The same, and running children whose outcome the repetition would not get are cancelled.
+    /// Resets as `Reset` does, and running children whose outcome the repetition would not get are cancelled.
     ResetTree(u64),
     /// Starts an instance with this id from such an event on.
     Fork(String, u64),

@@ -35,7 +35,7 @@ pub async fn run_large_payload_test_with_config(
     run_large_payload_test_observed(config, provider, &StressProgress::default()).await
 }
 
-/// The same on an open store, with counts that can be read during the run.
+/// Runs the instances of [`run_large_payload_test_with_config`] on an open store, with counts that can be read during the run.
 ///
 /// Cancellation safety: as [`run_stress_test`](crate::stress::run_stress_test).
 pub async fn run_large_payload_test_observed(

@@ -13,7 +13,7 @@ type Key = (Arc<str>, u64);
 #[derive(Default)]
 pub(crate) struct Gathering {
     state: Mutex<State>,
-    /// Orchestrations whose outcomes waited for nothing.
+    /// Orchestrations whose outcomes waited, and were not committed together.
     backoff: Mutex<HashMap<String, Skip>>,
 }
 
