@@ -136,12 +136,12 @@ pub(super) fn run_each<'a>(
     let total = Mutex::new(Tally::default());
     let one = [servers.first()];
     let each: Vec<Option<&Cluster>> = servers.iter().map(Some).collect();
-    for (programs, slots) in
+    for (programs, threads) in
         [(alone, &one[..]), (others, if each.is_empty() { &[None; AT_ONCE] } else { &each })]
     {
         let programs = Mutex::new(VecDeque::from(programs));
         std::thread::scope(|scope| {
-            for server in slots {
+            for server in threads {
                 scope.spawn(|| run_queued(&programs, args, *server, &total));
             }
         });
