@@ -96,7 +96,10 @@ statements!(
     prune,
     prune_candidates,
     queue_depths,
+    queue_activities,
     read_dead_letter,
+    queue_messages,
+    queue_time,
     read_history,
     read_ledger,
     read_newest_history,
@@ -130,3 +133,4 @@ statements!(
     write_ledger,
     sweep_nodes,
 );
+    tag_depths,
