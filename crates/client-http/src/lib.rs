@@ -45,6 +45,7 @@ mod operation;
 mod read;
 mod reset;
 mod send;
+mod queue;
 mod start;
 mod transport;
 mod wire;

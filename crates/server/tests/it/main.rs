@@ -18,5 +18,6 @@ mod operations;
 mod pages;
 mod postgres;
 mod same_methods;
+mod queues;
 mod stream;
 mod tls;
