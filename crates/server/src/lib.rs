@@ -34,6 +34,7 @@ mod connection;
 mod extract;
 mod kept;
 mod link;
+mod log;
 #[cfg(test)]
 mod matrix;
 mod metrics;

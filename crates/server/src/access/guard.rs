@@ -4,11 +4,12 @@ use super::origin::{check_host, check_origin};
 use super::rate::of_address;
 use super::{Scope, Scopes};
 use crate::app::Shared;
+use crate::log;
 use crate::problem::{Code, Problem};
 use crate::ui;
 use crate::unread::Unread;
 use axum::Json;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -57,6 +58,8 @@ pub(crate) async fn enter(State(app): State<Shared>, mut request: Request, next:
     let caller = known(&app, request.headers());
     let admitted = match is_probe {
         // A probe names the address of the machine, and the answer tells nothing.
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
         true => Ok(()),
         false => check_host(request.headers(), &app.options.hosts)
             .and_then(|()| check_rate(&app, caller.as_ref(), &request, began_ms)),
@@ -82,6 +85,10 @@ pub(crate) async fn enter(State(app): State<Shared>, mut request: Request, next:
             response = shown(&app, problem, &id, is_api);
         }
     }
+        if status.is_server_error() {
+            let route = route.as_ref().map(MatchedPath::as_str);
+            log::note(&id.0, &method, route, status, made.as_ref());
+        }
     unread.announce(&mut response);
     add_headers(response.headers_mut(), &id);
     app.seen.note(status, SystemClock.now_ms().saturating_sub(began_ms));

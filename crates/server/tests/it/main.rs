@@ -10,6 +10,7 @@ mod history;
 mod keyed;
 mod kit;
 mod limits;
+mod logs;
 mod metrics;
 mod needs_browser;
 mod nodes;
