@@ -44,6 +44,7 @@ mod options;
 mod problem;
 mod routes;
 mod serve;
+mod streams;
 mod tls;
 mod ui;
 mod unread;

@@ -18,7 +18,7 @@ mod operate;
 mod operations;
 mod pages;
 mod postgres;
-mod same_methods;
 mod queues;
+mod same_methods;
 mod stream;
 mod tls;
