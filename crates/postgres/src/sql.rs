@@ -47,6 +47,7 @@ statements!(
     existing_event,
     export_instance,
     fetch_activities,
+    examine,
     fetch_turns,
     foreign_name,
     forward_notification,
@@ -95,11 +96,11 @@ statements!(
     pending_summary,
     prune,
     prune_candidates,
-    queue_depths,
     queue_activities,
-    read_dead_letter,
+    queue_depths,
     queue_messages,
     queue_time,
+    read_dead_letter,
     read_history,
     read_ledger,
     read_newest_history,
@@ -132,5 +133,5 @@ statements!(
     window_end,
     write_ledger,
     sweep_nodes,
-);
     tag_depths,
+);
