@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and starts threads")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that fails stops")]
 
+mod additions;
 mod api;
 mod cases;
 mod check;
@@ -21,6 +22,7 @@ mod macros;
 mod measure;
 mod observe;
 mod place;
+mod quickstart;
 mod recovery;
 mod report;
 #[path = "../../../bench/peers/cases/mod.rs"]
@@ -70,6 +72,17 @@ outlast-bench held [--held N] [--cycles N]
 Measures orchestrations per second and idle CPU time of SQLite and PostgreSQL without held instances, and
 with N of them (default: 100,000), each with one waiting message. Fails if the rate with held instances is
 below 95 %, or idle CPU time grows by more than 0.1 % of a core. `cargo xtask bench held` starts the server.
+
+outlast-bench additions [--cycles N] [--rounds N]
+
+Runs N orchestrations of one activity (default: 2,000) in ten interleaved rounds on stores with and without the
+additions for operators: the index of running and failed instances, and the reports of nodes. Fails if they cost
+3 % or more. `cargo xtask bench additions` starts the server.
+
+outlast-bench quickstart
+
+Clones this repository into a temporary folder, builds the command from nothing and runs its demo, as the front page
+says; prints the seconds until the page answers. Fails above five minutes. The download of dependencies does not count.
 
 outlast-bench check OUTLAST ORDERS [--instances N]
 
@@ -151,6 +164,8 @@ fn main() -> ExitCode {
         Some("api-load") => exit_code(api::generate(args)),
         Some("lists") => exit_code(lists::main(args)),
         Some("held") => verdict(held::main(args)),
+        Some("additions") => verdict(additions::main(args)),
+        Some("quickstart") => verdict(quickstart::main(args)),
         Some("check") => verdict(check::main(args)),
         Some("soak") => verdict(soak::main(args)),
         Some("footprint") => verdict(footprint::main(args)),
