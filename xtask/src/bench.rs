@@ -45,6 +45,12 @@ pub(crate) const BENCHES: &[(&str, Needs, &str)] = &[
         "orchestrations per second and idle CPU time beside many held instances, against targets",
     ),
     (
+        "additions",
+        ServerIfPossible,
+        "the cost of the index and the reports of nodes for orchestrations, against a target",
+    ),
+    ("quickstart", Nothing, "clone, build from nothing and start of the demo; fails above five minutes"),
+    (
         "api",
         ServerIfPossible,
         "the HTTP API and pages of `outlast serve` with many instances, against targets",

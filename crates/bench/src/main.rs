@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and starts threads")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that fails stops")]
 
+mod additions;
 mod api;
 mod cases;
 mod check;
@@ -21,6 +22,7 @@ mod macros;
 mod measure;
 mod observe;
 mod place;
+mod quickstart;
 mod recovery;
 mod report;
 #[path = "../../../bench/peers/cases/mod.rs"]
@@ -73,6 +75,15 @@ enum Call {
     /// Each held instance has one waiting message. Fails if the rate with held instances is below 95 %, or idle CPU time grows by
     /// more than 0.1 % of a core. `cargo xtask bench held` starts the server.
     Held(held::Plan),
+    /// Measures what the additions for operators cost orchestrations of one activity. Fails at 3 % or more
+    ///
+    /// The additions are the index of running and failed instances, and the reports of nodes. Interleaved rounds run on stores with
+    /// and without them. `cargo xtask bench additions` starts the server.
+    Additions(additions::Plan),
+    /// Clones this repository into a temporary folder, builds the command from nothing and runs its demo
+    ///
+    /// Prints the seconds until the page answers. Fails above five minutes. The download of dependencies does not count.
+    Quickstart,
     /// Prints the time of `outlast check` on a SQLite file with many running instances. Fails above a minute
     ///
     /// `cargo xtask bench check` builds both programs.
@@ -130,6 +141,8 @@ fn main() -> ExitCode {
         Call::Api(plan) => verdict(api::run(&plan)),
         Call::ApiLoad(load) => exit_code(api::generate(&load)),
         Call::Held(plan) => verdict(held::run(&plan)),
+        Call::Additions(plan) => verdict(additions::run(&plan)),
+        Call::Quickstart => verdict(quickstart::run()),
         Call::Check(plan) => verdict(check::run(&plan)),
         Call::Soak(args) => verdict(soak::run(args)),
         Call::Growth(plan) => verdict(growth::run(&plan)),
@@ -210,6 +223,8 @@ mod tests {
             "growth --store oracle",
             "recovery --events many",
             "footprint --quick",
+            "additions --rounds 0",
+            "quickstart --cold",
             "engine faster",
             "observe everything",
         ] {

@@ -4,9 +4,10 @@ use crate::failure::Failure;
 use crate::output::plain;
 use crate::store::{self, Intent, StoreArgs};
 use clap::Args as ClapArgs;
-use outlast::runtime::RuntimeOptions;
+use outlast::runtime::observability::init_logging;
+use outlast::runtime::{LogFormat, ObservabilityConfig, RuntimeOptions};
 use outlast_server::{Options, Scope, Tls, Tokens};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -100,6 +101,9 @@ pub(crate) async fn run(args: ServeArgs) -> Result<(), Failure> {
     options.base_path = args.base_path;
     options.max_attempts = args.max_attempts;
     announce(&options, address, login.as_deref())?;
+    let log_format = if io::stdout().is_terminal() { LogFormat::Compact } else { LogFormat::Json };
+    init_logging(&ObservabilityConfig { log_format, ..ObservabilityConfig::default() })
+        .map_err(Failure::new)?;
     outlast_server::serve(listener, client, options, stop.requested()).await?;
     Ok(())
 }

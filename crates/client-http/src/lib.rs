@@ -31,8 +31,11 @@
 //! # }
 //! ```
 //!
-//! The address is `http://`: put a proxy that speaks TLS beside the client where the network is not trusted. The token needs the scope
-//! `payloads` for statuses and values, and `operate` for starts and messages.
+//! The feature `tls` adds addresses with `https://`: the client then trusts the authorities of the operating system, and those of
+#![cfg_attr(feature = "tls", doc = "[`HttpClient::with_root_certificates`].")]
+#![cfg_attr(not(feature = "tls"), doc = "`HttpClient::with_root_certificates`.")]
+//! Without it, put a proxy that speaks TLS beside the client where the network is not trusted. The token needs the scope `payloads` for
+//! statuses and values, and `operate` for starts and messages.
 
 mod dead_letter;
 mod history;
@@ -42,10 +45,13 @@ mod manage;
 mod node;
 mod once;
 mod operation;
+mod queue;
 mod read;
 mod reset;
 mod send;
 mod start;
+#[cfg(feature = "tls")]
+mod tls;
 mod transport;
 mod wire;
 
@@ -53,6 +59,7 @@ pub use operation::{Operation, OperationPreview};
 pub use start::HttpStartBuilder;
 
 use hyper_util::client::legacy::Client as Hyper;
+#[cfg(not(feature = "tls"))]
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use outlast::ClientError;
@@ -65,13 +72,21 @@ use transport::Body;
 /// being closed.
 const IDLE: Duration = Duration::from_secs(10);
 
+#[cfg(feature = "tls")]
+use tls::Connector;
+#[cfg(not(feature = "tls"))]
+type Connector = HttpConnector;
+
 /// A client of one server. Cloning a client is cheap.
 ///
 /// Every method is cancellation safe in the sense of [`outlast::Client`]: a request whose future is dropped was carried out as a whole, or
 /// not at all.
 #[derive(Clone)]
 pub struct HttpClient {
-    http: Hyper<HttpConnector, Body>,
+    http: Hyper<Connector, Body>,
+    /// The authorities of a server with TLS.
+    #[cfg(feature = "tls")]
+    roots: rustls::RootCertStore,
     /// The address of the server with its base path, without `/` at the end.
     base: String,
     token: Option<String>,
@@ -80,25 +95,54 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// A client of the server at this address, such as `http://127.0.0.1:7411` or `http://ops.example.com/outlast`.
+    /// A client of the server at this address, such as `http://127.0.0.1:7411` or `https://ops.example.com/outlast`. An address with
+    /// `https://` needs the feature `tls`.
     ///
     /// # Errors
     ///
-    /// [`ClientError::InvalidInput`] for an address that is not `http://HOST`.
+    /// [`ClientError::InvalidInput`] for an address that is neither `http://HOST` nor `https://HOST`, or that needs the feature `tls`.
     pub fn new(address: &str) -> Result<Self, ClientError> {
         let base = address.trim_end_matches('/').to_string();
-        let is_http = base
-            .parse::<hyper::Uri>()
-            .is_ok_and(|uri| uri.scheme_str() == Some("http") && uri.host().is_some());
-        if !is_http {
-            return Err(ClientError::InvalidInput {
-                message: "the address of the server is not http://HOST:PORT".to_string(),
-            });
+        let invalid = |message: &str| Err(ClientError::InvalidInput { message: message.to_string() });
+        let uri = base.parse::<hyper::Uri>().ok().filter(|uri| uri.host().is_some());
+        let is_https = match uri.as_ref().and_then(hyper::Uri::scheme_str) {
+            Some("http") => false,
+            Some("https") => true,
+            _ => {
+                return invalid("the address of the server is neither http://HOST:PORT nor https://HOST:PORT");
+            }
+        };
+        #[cfg(not(feature = "tls"))]
+        if is_https {
+            return invalid("an address with https:// needs the feature `tls` of outlast-client-http");
         }
-        let mut http = Hyper::builder(TokioExecutor::new());
-        let http = http.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).build_http();
+        #[cfg(feature = "tls")]
+        let roots = if is_https { tls::native_roots() } else { rustls::RootCertStore::empty() };
         let reason = "a request of outlast-client-http".to_string();
-        Ok(Self { http, base, token: None, reason, codec: Codec::default() })
+        Ok(Self {
+            #[cfg(feature = "tls")]
+            http: pooled(tls::connector(roots.clone())?),
+            #[cfg(not(feature = "tls"))]
+            http: pooled(HttpConnector::new()),
+            #[cfg(feature = "tls")]
+            roots,
+            base,
+            token: None,
+            reason,
+            codec: Codec::default(),
+        })
+    }
+
+    /// The same client, which also trusts a server whose certificate one of these authorities has signed: certificates in PEM form. A
+    /// server with an address of `http://` has no certificate.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InvalidInput`] for a text without certificates.
+    #[cfg(feature = "tls")]
+    pub fn with_root_certificates(mut self, pem: &[u8]) -> Result<Self, ClientError> {
+        tls::add_roots(&mut self.roots, pem)?;
+        Ok(Self { http: pooled(tls::connector(self.roots.clone())?), ..self })
     }
 
     /// The same client with a token of the server's token file.
@@ -125,8 +169,52 @@ impl HttpClient {
     }
 }
 
+/// A pool of connections.
+fn pooled(connector: Connector) -> Hyper<Connector, Body> {
+    let mut http = Hyper::builder(TokioExecutor::new());
+    http.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).build(connector)
+}
+
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpClient").field("base", &self.base).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(address: &str) -> String {
+        HttpClient::new(address).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn address_without_host_or_with_another_scheme_is_refused() {
+        for address in ["", "127.0.0.1:7411", "ftp://127.0.0.1", "/outlast", "http://"] {
+            assert!(refusal(address).contains("neither http://"), "{address}");
+        }
+        HttpClient::new("http://127.0.0.1:7411/outlast/").unwrap();
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn address_with_tls_names_the_feature_that_it_needs() {
+        assert!(refusal("https://ops.example.com").contains("needs the feature `tls`"));
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn text_without_certificates_is_refused() {
+        let client = HttpClient::new("https://ops.example.com").unwrap();
+        for (pem, part) in [
+            ("", "no certificate"),
+            ("hello", "no certificate"),
+            ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "cannot be an authority"),
+            ("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n", "not in PEM form"),
+        ] {
+            let error = client.clone().with_root_certificates(pem.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
     }
 }

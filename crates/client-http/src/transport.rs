@@ -19,7 +19,7 @@ const LARGEST: usize = 256 * 1024 * 1024;
 /// The header of a key that the server takes once.
 pub(crate) const KEY: &str = "idempotency-key";
 /// The operation in errors of the connection.
-const OPERATION: &str = "http";
+pub(crate) const OPERATION: &str = "http";
 
 /// An answer of the server.
 pub(crate) struct Answer<T> {
@@ -107,6 +107,11 @@ fn unreachable(error: &(dyn std::error::Error + 'static)) -> ClientError {
     while let Some(next) = cause {
         text.push_str(&format!(": {next}"));
         cause = next.source();
+    }
+    #[cfg(feature = "tls")]
+    if crate::tls::is_refused_certificate(error) {
+        let text = format!("the certificate of the server is refused: {text}");
+        return ProviderError::permanent(OPERATION, text).into();
     }
     ProviderError::retryable(OPERATION, format!("the server does not answer: {text}")).into()
 }

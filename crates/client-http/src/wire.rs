@@ -3,7 +3,8 @@
 use outlast::client::ResetSummary;
 use outlast::providers::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, ExecutionInfo, HeldInstance, HoldKind,
-    InstanceInfo, PausedOrchestration, PendingWork, ProviderError, QueueBacklog, QueuedItem,
+    InstanceInfo, InstanceItem, PausedOrchestration, PendingWork, ProviderError, QueueBacklog, QueuePage,
+    QueuedItem, TagDepth,
 };
 use outlast::{ErrorDetails, Event, OrchestrationStatus, SystemStats};
 use serde::Deserialize;
@@ -82,6 +83,29 @@ pub(crate) struct Queues {
     pub(crate) activities: Depth,
     pub(crate) held_instances: Option<u64>,
     pub(crate) held_messages: Option<u64>,
+    pub(crate) tags: Option<Vec<Tag>>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Tag {
+    tag: Option<String>,
+    due: u64,
+    delayed: u64,
+    leased: u64,
+    oldest_ms: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct QueueMessages {
+    now_ms: u64,
+    items: Vec<QueueMessage>,
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct QueueMessage {
+    instance: String,
+    item: Queued,
 }
 
 #[derive(Deserialize)]
@@ -295,6 +319,22 @@ impl From<Record> for AuditRecord {
     fn from(record: Record) -> Self {
         let Record { id, at_ms, actor, action, target, reason, request, result } = record;
         Self { id, at_ms, entry: AuditEntry { actor, action, target, reason, request, result } }
+    }
+}
+
+impl From<Tag> for TagDepth {
+    fn from(Tag { tag, due, delayed, leased, oldest_ms }: Tag) -> Self {
+        Self { tag, due, delayed, leased, oldest_ms }
+    }
+}
+
+impl From<QueueMessages> for QueuePage {
+    fn from(page: QueueMessages) -> Self {
+        let item = |found: QueueMessage| InstanceItem {
+            instance_id: found.instance,
+            item: QueuedItem::from(found.item),
+        };
+        Self { now_ms: page.now_ms, items: page.items.into_iter().map(item).collect(), next: page.next }
     }
 }
 

@@ -6,11 +6,12 @@ use crate::error::refused;
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
-    ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, NodeRecord, NodeReport,
-    OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
-    QueueBacklog, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterQueue, DeadLetterRecord,
+    DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome,
+    ImportOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree,
+    NodeRecord, NodeReport, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, ProviderError,
+    PruneOptions, PruneResult, QueueBacklog, QueueDepths, QueuePage, ReleaseOutcome, ResetOutcome, ResetPlan,
+    StoreGauges, SystemMetrics, TagDepth,
 };
 use outlast_provider_kit::{ImportRows, NodeRow, ResetRows};
 use std::time::Duration;
@@ -194,6 +195,19 @@ impl ProviderAdmin for CosmosDBProvider {
 
     async fn pending(&self, instance: &str, limit: usize) -> Result<Option<PendingWork>, ProviderError> {
         self.store.pending(instance, limit).await.map(Some)
+    }
+
+    async fn queue_page(
+        &self,
+        queue: DeadLetterQueue,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Option<QueuePage>, ProviderError> {
+        self.store.queue_page(queue, after, limit).await.map(Some)
+    }
+
+    async fn tag_depths(&self, limit: usize) -> Result<Option<Vec<TagDepth>>, ProviderError> {
+        self.store.tag_depths(limit).await.map(Some)
     }
 
     async fn hold_instance(&self, instance: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {

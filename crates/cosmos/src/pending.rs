@@ -1,18 +1,23 @@
-//! The messages and activities that wait for one instance, and the depths of the queues.
+//! The messages and activities that wait for one instance, and those of the queues: pages, depths and counts by tag.
 
 use crate::document::{Address, Held, Instance, Item, Lock, Override, Versioned};
-use crate::error::contended;
+use crate::error::{contended, refused};
 use crate::hold::is_held;
 use crate::message::counted;
 use crate::sql;
 use crate::store::Store;
 use outlast_model::json;
-use outlast_provider::{PendingWork, ProviderError, QueuedItem};
-use serde::Deserialize;
+use outlast_provider::{
+    DeadLetterQueue, InstanceItem, PendingWork, ProviderError, QueuePage, QueuedItem, TagDepth,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::AddAssign;
 
 const PENDING: &str = "pending";
+const QUEUE_PAGE: &str = "queue_page";
+const TAG_DEPTHS: &str = "tag_depths";
 /// A longer queue is reported with this depth.
 pub(crate) const MOST_COUNTED: usize = 10_000;
 
@@ -50,6 +55,34 @@ impl AddAssign for Depths {
     }
 }
 
+/// The kind, name and ids of a stored item. A text that does not decode has none.
+fn queued(text: &str) -> QueuedItem {
+    let head = json::decode_work_item(text).ok().map(|item| item.head());
+    QueuedItem { stored_bytes: text.len() as u64, ..QueuedItem::of(head) }
+}
+
+fn queued_activity(item: &Item, now: u64) -> QueuedItem {
+    QueuedItem {
+        visible_at: item.visible_at,
+        locked_until: item.lock.as_ref().map(|lock| lock.until).filter(|until| *until > now),
+        attempt_count: item.attempts,
+        failures: item.failures.as_ref().map_or(0, |(failures, _)| *failures),
+        tag: item.tag.clone(),
+        session_id: item.session_id.clone(),
+        ..queued(&item.d)
+    }
+}
+
+/// The place of an item among those of all instances: the order of delivery, and for equal ones partition and id.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Place(String, String, String);
+
+impl Place {
+    fn of(item: &Item) -> Self {
+        Self(item.o.clone(), item.partition.clone(), item.id.clone())
+    }
+}
+
 /// The instances whose messages may not all be deliverable, by their partitions.
 pub(crate) struct Covers(HashMap<String, Cover>);
 
@@ -64,6 +97,11 @@ struct Cover {
     hold: Option<Held>,
     #[serde(rename = "over", default)]
     overrides: BTreeMap<String, Override>,
+}
+
+/// The text of a position.
+fn json_text(place: &Place) -> Result<String, ProviderError> {
+    serde_json::to_string(place).map_err(|error| refused(QUEUE_PAGE, error.to_string()))
 }
 
 impl Store {
@@ -85,10 +123,6 @@ impl Store {
             let until = lock.map(|lock| lock.until).or(document.rest.filter(|rest| *rest > now));
             let until = until.filter(|_| !is_held(&document, &messages));
             let covers: HashSet<&String> = lock.into_iter().flat_map(|lock| &lock.covers).collect();
-            let queued = |text: &str| QueuedItem {
-                stored_bytes: text.len() as u64,
-                ..QueuedItem::of(json::decode_work_item(text).ok().map(|item| item.head()))
-            };
             let (message_count, activity_count) = (messages.len() as u64, activities.len() as u64);
             let messages = messages.into_iter().take(limit).map(|message| QueuedItem {
                 visible_at: message.visible_at,
@@ -96,15 +130,8 @@ impl Store {
                 attempt_count: message.attempts,
                 ..queued(&message.item.d)
             });
-            let activities = activities.into_iter().take(limit).map(|activity| QueuedItem {
-                visible_at: activity.item.visible_at,
-                locked_until: activity.item.lock.map(|lock| lock.until).filter(|until| *until > now),
-                attempt_count: activity.item.attempts,
-                failures: activity.item.failures.as_ref().map_or(0, |(failures, _)| *failures),
-                tag: activity.item.tag.clone(),
-                session_id: activity.item.session_id.clone(),
-                ..queued(&activity.item.d)
-            });
+            let activities =
+                activities.into_iter().take(limit).map(|activity| queued_activity(&activity.item, now));
             return Ok(PendingWork {
                 now_ms: now,
                 turn_locked_until: until,
@@ -122,6 +149,118 @@ impl Store {
         let covers = self.covers(operation).await?;
         let waiting: Vec<Item> = self.client.query_all(operation, sql::WAITING, &[], MOST_COUNTED).await?;
         self.depths_of(waiting, &covers, self.now()).await
+    }
+
+    /// A page in the order of delivery. Items of different instances may have the same place in it, so a read ends before an order that
+    /// it may have read only in part.
+    pub(crate) async fn queue_page(
+        &self,
+        queue: DeadLetterQueue,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<QueuePage, ProviderError> {
+        let unknown = |_| refused(QUEUE_PAGE, "the position of the page is unknown");
+        let after: Option<Place> = after.map(serde_json::from_str).transpose().map_err(unknown)?;
+        let kind = match queue {
+            DeadLetterQueue::Orchestrator => "m",
+            DeadLetterQueue::Worker => "a",
+        };
+        let from = after.as_ref().map_or("", |Place(order, ..)| order);
+        let parameters = [("@type", Value::from(kind)), ("@after", Value::from(from))];
+        let mut most = limit.saturating_add(1);
+        let mut items = loop {
+            let mut found: Vec<Item> =
+                self.client.query_all(QUEUE_PAGE, sql::QUEUE, &parameters, most).await?;
+            if found.len() >= most
+                && let Some(last) = found.last().map(|item| item.o.clone())
+            {
+                found.retain(|item| item.o != last);
+            } else {
+                most = usize::MAX;
+            }
+            found.retain(|item| after.as_ref().is_none_or(|after| Place::of(item) > *after));
+            if found.len() > limit || most == usize::MAX {
+                break found;
+            }
+            most = most.saturating_mul(2);
+        };
+        items.sort_by_cached_key(Place::of);
+        let is_cut = items.len() > limit;
+        items.truncate(limit);
+        let next = items.last().filter(|_| is_cut).map(Place::of);
+        let next = next.map(|next| json_text(&next)).transpose()?;
+        let now = self.now();
+        let mut instances = HashMap::new();
+        let mut page = QueuePage { now_ms: now, items: Vec::new(), next };
+        for item in items {
+            let Some(address) = item.address() else { continue };
+            let queued = match queue {
+                DeadLetterQueue::Orchestrator => {
+                    self.queued_message(item, &address, now, &mut instances).await?
+                }
+                DeadLetterQueue::Worker if item.is_staged && !self.is_committed(&item).await? => None,
+                DeadLetterQueue::Worker => Some(queued_activity(&item, now)),
+            };
+            page.items.extend(queued.map(|item| InstanceItem { instance_id: address.id, item }));
+        }
+        Ok(page)
+    }
+
+    /// A message with its delay, its deliveries and the lease that covers it, which the document of its instance has. `None` for a
+    /// message that does not count.
+    async fn queued_message(
+        &self,
+        item: Item,
+        address: &Address,
+        now: u64,
+        known: &mut HashMap<String, Instance>,
+    ) -> Result<Option<QueuedItem>, ProviderError> {
+        for _ in 0..READS {
+            let instance = match known.remove(&address.id) {
+                Some(instance) => instance,
+                None => match self.read_instance(QUEUE_PAGE, address).await? {
+                    Some(read) => read.document,
+                    None => Instance::skeleton(address, Default::default()),
+                },
+            };
+            let message = Versioned { etag: String::new(), document: item.clone() };
+            let Some(found) = counted(&instance, vec![message]) else { continue };
+            let lock = instance.lock.as_ref().filter(|lock| lock.until > now && instance.hold.is_none());
+            let shown = found.into_iter().next().map(|message| QueuedItem {
+                visible_at: message.visible_at,
+                locked_until: lock
+                    .filter(|lock| lock.covers.contains(&message.item.id))
+                    .map(|lock| lock.until),
+                attempt_count: message.attempts,
+                ..queued(&message.item.d)
+            });
+            known.insert(address.id.clone(), instance);
+            return Ok(shown);
+        }
+        Err(contended(QUEUE_PAGE, &address.id))
+    }
+
+    /// The number of activities for each tag, of at most [`MOST_COUNTED`] activities.
+    pub(crate) async fn tag_depths(&self, limit: usize) -> Result<Vec<TagDepth>, ProviderError> {
+        let found: Vec<Item> = self.client.query_all(TAG_DEPTHS, sql::TAGS, &[], MOST_COUNTED).await?;
+        let now = self.now();
+        let mut tags: BTreeMap<Option<String>, TagDepth> = BTreeMap::new();
+        for item in found {
+            if item.is_staged && !self.is_committed(&item).await? {
+                continue;
+            }
+            let empty = || TagDepth { tag: item.tag.clone(), ..TagDepth::default() };
+            let depth = tags.entry(item.tag.clone()).or_insert_with(empty);
+            if item.lock.as_ref().is_some_and(|lock| lock.until > now) {
+                depth.leased += 1;
+            } else if item.visible_at > now {
+                depth.delayed += 1;
+            } else {
+                depth.due += 1;
+                depth.oldest_ms = depth.oldest_ms.max(Some(now - item.visible_at));
+            }
+        }
+        Ok(tags.into_values().take(limit).collect())
     }
 
     /// The instances with leases, delays and holds.

@@ -40,6 +40,7 @@ queries! {
     OF_REVS = "of_revs";
     PAIRS = "pairs";
     PARTITION = "partition";
+    QUEUE = "queue";
     READY = "ready";
     RUNNING = "running";
     RUNNING_IN = "running_in";
@@ -47,6 +48,7 @@ queries! {
     SESSIONS = "sessions";
     SESSIONS_OF = "sessions_of";
     STARTS = "starts";
+    TAGS = "tags";
     TALLIES = "tallies";
     TURN = "turn";
     WAITING = "waiting";

@@ -7,12 +7,12 @@ use crate::state::{State, refuse};
 use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus};
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
-    ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, NodeRecord, NodeReport, OldestDue,
-    OldestPage, PausedOrchestration, PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueBacklog, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
-    SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterQueue, DeadLetterRecord,
+    DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome,
+    ImportOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, NodeRecord,
+    NodeReport, OldestDue, OldestPage, PausedOrchestration, PendingWork, Provider, ProviderAdmin,
+    ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, QueuePage, ReleaseOutcome,
+    ResetOutcome, ResetPlan, StoreGauges, SystemMetrics, TagDepth,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -274,6 +274,19 @@ impl ProviderAdmin for MemoryProvider {
 
     async fn pending(&self, instance: &str, limit: usize) -> Result<Option<PendingWork>, ProviderError> {
         self.change(|state, now| Ok(Some(state.pending(instance, limit, now))))
+    }
+
+    async fn queue_page(
+        &self,
+        queue: DeadLetterQueue,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Option<QueuePage>, ProviderError> {
+        self.change(|state, now| state.queue_page(queue, after, limit, now).map(Some))
+    }
+
+    async fn tag_depths(&self, limit: usize) -> Result<Option<Vec<TagDepth>>, ProviderError> {
+        self.change(|state, now| Ok(Some(state.tag_depths(limit, now))))
     }
 
     async fn hold_instance(&self, instance: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {

@@ -306,6 +306,10 @@ defects! {
     PendingMixesInstances = "",
     /// The pending read shows no failures of activities.
     PendingHidesFailures = "",
+    /// A page of a queue leaves out activities under a lease.
+    QueuePageHidesLeased = "",
+    /// The counts of a tag take an activity whose lease is over for a leased one.
+    TagsCountEndedLeases = "",
     /// A hold has no effect on fetches.
     HoldIgnored = "",
     /// A hold is placed while a turn of the instance runs, and ends its lease.

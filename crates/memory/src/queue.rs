@@ -2,6 +2,7 @@
 
 use outlast_provider::WorkNotes;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// A waiting orchestrator message.
 #[derive(Clone)]
@@ -69,6 +70,12 @@ impl MessageQueue {
     pub(crate) fn of_instance(&self, instance: &str, wanted: impl Fn(&Message) -> bool) -> Vec<u64> {
         let ordinals = self.by_instance.get(instance).into_iter().flatten().copied();
         ordinals.filter(|ordinal| self.rows.get(ordinal).is_some_and(&wanted)).collect()
+    }
+
+    /// Messages with their ordinals, in the order of arrival, after this ordinal.
+    pub(crate) fn after(&self, ordinal: u64) -> impl Iterator<Item = (u64, &Message)> {
+        let later = (Bound::Excluded(ordinal), Bound::Unbounded);
+        self.rows.range(later).map(|(ordinal, row)| (*ordinal, row))
     }
 
     pub(crate) fn get(&self, ordinal: u64) -> Option<&Message> {

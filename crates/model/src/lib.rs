@@ -44,7 +44,7 @@ pub use ids::{
     check_instance_id, is_auto_generated_sub_orch_id,
 };
 pub use node::{NodeLease, NodeLoad, NodeOrchestration, NodeRecord, NodeReport, NodeTags};
-pub use pending::{PendingWork, QueuedItem};
+pub use pending::{InstanceItem, PendingWork, QueuePage, QueuedItem, TagDepth};
 pub use reset::{ResetKey, ResetPlan};
 pub use retry::{BackoffStrategy, RetryPolicy};
 pub use snapshot::{

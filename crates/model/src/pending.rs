@@ -1,4 +1,4 @@
-//! The messages and activities that wait for one instance.
+//! The messages and activities that wait for one instance, and those of a whole queue.
 
 /// The queued messages, the queued activities and the lease of an instance at one time, without payloads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,4 +58,39 @@ impl QueuedItem {
             None => Self::default(),
         }
     }
+}
+
+/// A page of the items of a queue, without payloads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QueuePage {
+    /// The time, by the store's clock.
+    pub now_ms: u64,
+    /// The items, at most the requested number.
+    pub items: Vec<InstanceItem>,
+    /// The position after the last item; `None` if no item follows.
+    pub next: Option<String>,
+}
+
+/// An item of a queue with its instance.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InstanceItem {
+    /// The instance.
+    pub instance_id: String,
+    /// The message or the activity.
+    pub item: QueuedItem,
+}
+
+/// The activities in the queue that have one tag.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TagDepth {
+    /// The tag; `None` for the activities without a tag.
+    pub tag: Option<String>,
+    /// Activities that a worker may take now.
+    pub due: u64,
+    /// Activities that become visible later.
+    pub delayed: u64,
+    /// Activities under a live lease.
+    pub leased: u64,
+    /// The longest wait of a due activity, in milliseconds by the store's clock; `None` if no activity is due.
+    pub oldest_ms: Option<u64>,
 }

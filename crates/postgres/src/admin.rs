@@ -13,8 +13,8 @@ use outlast_provider::{
     DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome,
     ImportOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree,
     NodeRecord, NodeReport, OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin,
-    PruneOptions, PruneResult, QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
-    SystemMetrics,
+    PruneOptions, PruneResult, QueueDepths, QueuePage, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
+    SystemMetrics, TagDepth,
 };
 use outlast_provider_kit::queue::PerQueue;
 use outlast_provider_kit::removed::{add_deleted, add_pruned};
@@ -241,6 +241,19 @@ impl ProviderAdmin for PostgresProvider {
 
     async fn pending(&self, instance: &str, limit: usize) -> Answer<Option<PendingWork>> {
         during("pending", pending::of_instance(&self.shared.db, instance, limit).await.map(Some))
+    }
+
+    async fn queue_page(
+        &self,
+        queue: DeadLetterQueue,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Answer<Option<QueuePage>> {
+        during("queue_page", pending::of_queue(&self.shared.db, queue, after, limit).await.map(Some))
+    }
+
+    async fn tag_depths(&self, limit: usize) -> Answer<Option<Vec<TagDepth>>> {
+        during("tag_depths", pending::tag_depths(&self.shared.db, limit).await.map(Some))
     }
 
     async fn history_page(

@@ -20,6 +20,7 @@ mod deadline;
 mod delete;
 mod eligibility;
 mod error;
+mod examine;
 mod failed;
 mod fetch;
 mod functions;
@@ -66,6 +67,7 @@ mod url;
 
 pub use counters::PostgresStats;
 pub use error::PostgresError;
+pub use examine::PostgresExamination;
 pub use options::{ConnectionConfig, MigrationPolicy, ProviderConfig};
 pub use password::PasswordSource;
 pub use provider::PostgresProvider;

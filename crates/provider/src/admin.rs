@@ -2,11 +2,12 @@
 
 use crate::forward::forwarded_trait;
 use crate::{
-    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
-    ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, NodeRecord, NodeReport,
-    OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderError, PruneOptions, PruneResult,
-    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterQueue, DeadLetterRecord,
+    DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome,
+    ImportOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree,
+    NodeRecord, NodeReport, OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderError,
+    PruneOptions, PruneResult, QueueDepths, QueuePage, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
+    SystemMetrics, TagDepth,
 };
 use outlast_model::Event;
 use std::any::Any;
@@ -236,6 +237,30 @@ pub trait ProviderAdmin: Any + Send + Sync {
     ///
     /// The default, `None`, is for stores without this read.
     async fn pending(&self, _instance: &str, _limit: usize) -> Result<Option<PendingWork>, ProviderError> {
+        Ok(None)
+    }
+
+    /// A page of the messages or the activities of all instances, without payloads, at most `limit`, after the position `next` of the
+    /// page before. Leased and delayed items are part of it, and so are the messages of held instances.
+    ///
+    /// The store chooses the order and the text of a position. An item keeps its place as long as it is in the queue, so that pages
+    /// neither repeat nor leave out an item while others come and go. The order of arrival is a good one.
+    ///
+    /// The default, `None`, is for stores without this read.
+    async fn queue_page(
+        &self,
+        _queue: DeadLetterQueue,
+        _after: Option<&str>,
+        _limit: usize,
+    ) -> Result<Option<QueuePage>, ProviderError> {
+        Ok(None)
+    }
+
+    /// The number of activities for each tag that an activity in the queue has, by ascending tag, at most `limit` tags. Activities
+    /// without a tag come first.
+    ///
+    /// The default, `None`, is for stores without this read.
+    async fn tag_depths(&self, _limit: usize) -> Result<Option<Vec<TagDepth>>, ProviderError> {
         Ok(None)
     }
 

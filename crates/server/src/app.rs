@@ -7,12 +7,13 @@ use crate::metrics::{Figures, Requests};
 use crate::operations::Operations;
 use crate::options::Options;
 use crate::problem::{Code, Problem};
+use crate::streams::Streams;
 use crate::view::Samples;
 use outlast::Client;
 use outlast::providers::SystemMetrics;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 /// The age up to which totals are not read again: they cost a scan of the store. A scan that takes long is repeated more seldom.
 pub(crate) const TOTALS_MS: u64 = 5_000;
@@ -28,7 +29,7 @@ pub(crate) struct App {
     pub(crate) options: Options,
     pub(crate) requests: Semaphore,
     pub(crate) rates: Buckets,
-    streams: Arc<Semaphore>,
+    pub(crate) streams: Streams,
     totals: Refreshed<SystemMetrics>,
     pub(crate) figures: Kept<Figures>,
     pub(crate) marks: Kept<StoreMarks>,
@@ -54,7 +55,7 @@ impl App {
             client,
             requests: Semaphore::new(options.requests),
             rates: Buckets::new(options.request_rate, options.request_burst),
-            streams: Arc::new(Semaphore::new(options.streams)),
+            streams: Streams::new(options.streams, options.streams_per_caller),
             totals: Refreshed::default(),
             figures: Kept::default(),
             marks: Kept::default(),
@@ -63,23 +64,6 @@ impl App {
             seen: Requests::default(),
             options,
         })
-    }
-
-    /// The right to a stream or a wait, until the permit is dropped.
-    pub(crate) fn stream_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        let permit = Arc::clone(&self.streams).try_acquire_owned();
-        permit.map_err(|_| {
-            Problem::later(
-                Code::BUSY,
-                "the server has as many streams and waits as it may: try again later",
-                1,
-            )
-        })
-    }
-
-    /// The number of streams and waits.
-    pub(crate) fn streams_in_use(&self) -> u64 {
-        self.options.streams.saturating_sub(self.streams.available_permits()) as u64
     }
 
     /// The totals of the store, counted a short time ago.

@@ -2,11 +2,13 @@
 
 use crate::app::Shared;
 use crate::problem::{Code, Problem};
+use crate::view;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use outlast::providers::DeadLetterQueue;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
@@ -93,6 +95,17 @@ impl<S: Send + Sync> FromRequestParts<S> for OrchestrationName {
             true => Err(Problem::invalid("the path has no name of an orchestration")),
             false => Ok(Self(name)),
         }
+    }
+}
+
+/// The queue of the path: `turns` or `activities`.
+pub(crate) struct QueueName(pub(crate) DeadLetterQueue);
+
+impl<S: Send + Sync> FromRequestParts<S> for QueueName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        view::queue_of(&segment(parts, state, "queue").await?).map(Self)
     }
 }
 

@@ -34,6 +34,7 @@ mod connection;
 mod extract;
 mod kept;
 mod link;
+mod log;
 #[cfg(test)]
 mod matrix;
 mod metrics;
@@ -43,6 +44,7 @@ mod options;
 mod problem;
 mod routes;
 mod serve;
+mod streams;
 mod tls;
 mod ui;
 mod unread;

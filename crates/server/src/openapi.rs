@@ -28,6 +28,7 @@ use utoipa::OpenApi;
     view::Nodes,
     view::PausedOrchestrations,
     view::Pending,
+    view::QueueMessages,
     view::Queues,
     view::Series,
     view::StateView,

@@ -27,6 +27,8 @@ pub struct Options {
     pub requests: usize,
     /// The most streams and waits at a time.
     pub streams: usize,
+    /// The most streams and waits of one caller at a time. A caller is a token, or an address without a token.
+    pub streams_per_caller: usize,
     /// The most bytes of the body of a request.
     pub body_bytes: usize,
     /// The longest time for the body of a request.
@@ -60,6 +62,7 @@ impl Default for Options {
             max_attempts: RuntimeOptions::default().max_attempts,
             requests: 64,
             streams: 32,
+            streams_per_caller: 16,
             body_bytes: 4 * 1024 * 1024,
             body_timeout: Duration::from_secs(30),
             request_rate: 500.0,

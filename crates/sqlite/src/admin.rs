@@ -8,7 +8,7 @@ use crate::executor::Answer;
 use crate::history::{EventPage, ExecutionKey};
 use crate::hold::{AuditPage, HeldPage, HoldInstance, PauseOrchestration};
 use crate::node::NodePage;
-use crate::pending::PendingPage;
+use crate::pending::{PendingPage, QueuePosition};
 use crate::retention::EndedRoots;
 use crate::transaction::Transaction;
 use crate::transfer::UnstartedPage;
@@ -19,11 +19,12 @@ use crate::{
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterRecord, DeleteInstanceResult,
-    ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome, ImportOutcome, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree, NodeRecord, NodeReport,
-    OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin, PruneOptions, PruneResult,
-    QueueDepths, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges, SystemMetrics,
+    AuditEntry, AuditRecord, DeadLetter, DeadLetterOutcome, DeadLetterQueue, DeadLetterRecord,
+    DeleteInstanceResult, ExecutionInfo, ExportOutcome, HeldCounts, HeldInstance, Hold, HoldOutcome,
+    ImportOutcome, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceSnapshot, InstanceTree,
+    NodeRecord, NodeReport, OldestDue, OldestPage, PausedOrchestration, PendingWork, ProviderAdmin,
+    PruneOptions, PruneResult, QueueDepths, QueuePage, ReleaseOutcome, ResetOutcome, ResetPlan, StoreGauges,
+    SystemMetrics, TagDepth,
 };
 use outlast_provider_kit::removed::{add_deleted, add_pruned};
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, ImportRows, NodeRow, ResetRows, Watches};
@@ -243,6 +244,23 @@ impl ProviderAdmin for SqliteProvider {
         let now = self.options.clock.now_ms();
         let page = PendingPage { instance: instance.to_string(), limit, now };
         Ok(Some(self.read_with("pending", page, pending::of_instance).await?))
+    }
+
+    async fn queue_page(
+        &self,
+        queue: DeadLetterQueue,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Answer<Option<QueuePage>> {
+        let now = self.options.clock.now_ms();
+        let page = QueuePosition { queue, after: after.map(ToString::to_string), limit, now };
+        Ok(Some(self.read_with("queue_page", page, pending::of_queue).await?))
+    }
+
+    async fn tag_depths(&self, limit: usize) -> Answer<Option<Vec<TagDepth>>> {
+        let now = self.options.clock.now_ms();
+        let read = |db: &Db, (now, limit): &(u64, usize)| pending::tag_depths(db, *now, *limit);
+        Ok(Some(self.read_with("tag_depths", (now, limit), read).await?))
     }
 
     async fn history_page(

@@ -42,6 +42,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("row_counts", "management: totals"),
     ("status_counts", "management: a total"),
     ("sweep_nodes", "once per minute and node; nodes holds one row per node"),
+    ("tag_depths", "management: counts the activities"),
 ];
 
 /// A store in memory, with an up-to-date schema.

@@ -10,6 +10,7 @@ use crate::place::{Fill, file};
 use duroxide::providers::Provider;
 use duroxide::providers::postgres::PostgresProvider;
 use duroxide::providers::sqlite::SqliteProvider;
+pub(crate) use http::Http;
 pub(crate) use load::{Load, generate};
 use served::Served;
 use std::path::{Path, PathBuf};
@@ -158,7 +159,7 @@ fn starts(plan: &Plan, report: &mut Report, place: &[String]) -> Result<(), Stri
             counts.get("/api/v1/instances/count").map(drop)
         });
         let counting = counting.map_err(|error| error.to_string())?;
-        second.push(ms(http::Http::open(&host)?.get("/instances?status=completed")?.0.first));
+        second.push(ms(Http::open(&host)?.get("/instances?status=completed")?.0.first));
         counting.join().map_err(|_| "the thread that counts panicked")??;
     }
     report.line("start until the first answer, median", percentile(&started, 50), SLOWEST_START_MS, "ms");

@@ -4,6 +4,7 @@ mod file;
 mod instances;
 mod nodes;
 mod report;
+mod server;
 
 use crate::args::Format;
 use crate::duration::duration;
@@ -27,7 +28,7 @@ const SKEW_MS: u64 = 1_000;
 /// Look for states of a store that do not mend themselves.
 ///
 /// Checks the schema, the settings and the space of a SQLite file, clocks, leases that have ended, operations whose queue row is
-/// missing, rows without an instance, dead letters, instances that cannot go on, with the sentence of `instance why`, nodes
+/// missing, rows without an instance, version, settings and connections of a PostgreSQL server with the rights of the role, dead letters, instances that cannot go on, with the sentence of `instance why`, nodes
 /// that are lost or run different builds, and versions that no live node registers or no process seems to run. It only reads, unless --fix is given. Payloads are not read.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
@@ -76,8 +77,16 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<(), Failure> {
                 "--fix is for SQLite stores: other stores keep no rows without an instance",
             ));
         }
-        _ => {
+        Kind::Postgres => {
+            let server = Arc::new(store::postgres::open_server(&place, Intent::Read).await?);
+            report.checks.extend(server::check(&server).await?);
+            Client::new(server)
+        }
+        Kind::Cosmos => {
             let client = store::open(&place, Intent::Read).await?;
+            // The opening refuses an account or a container that does not keep what the store needs.
+            let container = "has the partition key and the time to live that the store needs; its account writes in one region";
+            report.checks.push(Check::fine("container", container));
             report.checks.push(Check::fine("schema", "is the one of this command"));
             client
         }

@@ -44,6 +44,11 @@ impl Check {
         self.findings.push(Finding { instance, sentence: sentence.into(), command: None });
     }
 
+    #[cfg(test)]
+    pub(super) fn sentences(&self) -> Vec<String> {
+        self.findings.iter().map(|finding| finding.sentence.clone()).collect()
+    }
+
     /// The newest finding can be mended with a command.
     pub(super) fn mended_by(&mut self, command: Option<&str>) {
         if let Some(last) = self.findings.last_mut() {

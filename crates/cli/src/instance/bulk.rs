@@ -48,9 +48,16 @@ pub(super) async fn run(common: Common, bulk: BulkArgs, verb: BulkVerb, by: By) 
             done.no_longer_matching += 1;
             continue;
         }
-        match client.bulk_apply(&change, instance).await? {
-            true => done.changed += 1,
-            false => done.unchanged += 1,
+        match client.bulk_apply(&change, instance).await {
+            Ok(true) => done.changed += 1,
+            Ok(false) => done.unchanged += 1,
+            Err(error) => {
+                let changed = done.changed + usize::from(error.change_was_made());
+                let made =
+                    format!("{changed} of {} changed before the error", counted(found.len(), "instance"));
+                let failure = Failure::from(error);
+                return Err(if changed == 0 { failure } else { failure.after(&made) });
+            }
         }
     }
     print(common.output, &done, Done::text)

@@ -24,7 +24,7 @@ enum QueueCommand {
     Depths(DepthsArgs),
     /// Show the items of a queue, the longest waiting first, without payloads
     ///
-    /// The stores list items by instance, so the command reads the items of the newest running instances, up to --scan of them, and of
+    /// The command reads items by instance: those of the newest running instances, up to --scan of them, and of
     /// instances whose start is queued. The last line says whether there are more instances.
     Peek(peek::PeekArgs),
 }

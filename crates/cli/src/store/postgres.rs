@@ -13,13 +13,18 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Opens a store. Only [`Intent::Create`] migrates it: a command of another release must not change the schema under the programs that
 /// use it.
 pub(super) async fn open(place: &Place, intent: Intent) -> Result<Arc<dyn Provider>, Failure> {
+    Ok(Arc::new(open_server(place, intent).await?))
+}
+
+/// [`open`] with the calls that only this store has.
+pub(crate) async fn open_server(place: &Place, intent: Intent) -> Result<PostgresProvider, Failure> {
     let migrations = match intent {
         Intent::Create => MigrationPolicy::ApplyAll,
         Intent::Read | Intent::Write => MigrationPolicy::VerifyOnly,
     };
     // The command waits for no commits, so it does not listen for notifications.
     let config = config(place)?.migrations(migrations).pool_size(2).listen(false);
-    Ok(Arc::new(connect(config).await?))
+    connect(config).await
 }
 
 /// The schema of a store, with version 0 if there is none. Writes nothing.

@@ -98,6 +98,21 @@ async fn every_subcommand_works_on_cosmos() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn doctor_checks_a_container() {
+    let container = Container::fresh().await;
+    Program::on(container.open().await).await.fill_and_stop().await;
+    let report = container.run(&["doctor", "--store", &container.url(), "-o", "json"]).json();
+    let checks = report["checks"].as_array().unwrap();
+    let names: Vec<&str> = checks.iter().map(|check| check["check"].as_str().unwrap()).collect();
+    for name in ["container", "schema", "nodes", "clocks", "dead_letters"] {
+        assert!(names.contains(&name), "{name} in {report}");
+    }
+    assert!(checks.iter().all(|check| check["findings"] == serde_json::json!([])), "{report}");
+    let fix = container.run(&["doctor", "--store", &container.url(), "--fix"]);
+    assert!(fix.code == Some(2) && fix.err.contains("--fix is for SQLite stores"), "{fix:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_environment_names_the_account() {
     let container = Container::fresh().await;
     Program::on(container.open().await).await.fill_and_stop().await;

@@ -1,6 +1,6 @@
 //! The demo without kills.
 
-use crate::support::{demo, ledger_lines, outlast, run, said};
+use crate::support::{demo, ended, ledger_lines, outlast, run};
 use std::path::Path;
 
 const TINY: [&str; 4] = ["--orders", "3", "--pace", "0"];
@@ -109,5 +109,5 @@ fn output_to_a_pipe_has_no_colours() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = outlast(demo(dir.path(), &TINY));
     command.env("CLICOLOR_FORCE", "1").env("TERM", "xterm-256color");
-    assert!(!said(command.output().unwrap()).fine().contains('\u{1b}'));
+    assert!(!ended(&mut command).fine().contains('\u{1b}'));
 }

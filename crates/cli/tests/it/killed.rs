@@ -1,9 +1,8 @@
 //! The demo loses no order when it is killed.
 
-use crate::support::{demo, ledger_lines, outlast, run, said, wait_until};
-use std::io::{BufRead, BufReader, Read};
+use crate::support::{Running, demo, ledger_lines, outlast, run, wait_until};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 const SIZE: [&str; 4] = ["--orders", "14", "--pace", "0.25"];
@@ -32,7 +31,8 @@ fn the_demo_survives_ten_kills_at_random_times() {
     let dir = tempfile::tempdir().unwrap();
     let mut moments = Moments(SEED);
     for kill in 1..=10 {
-        let mut child = outlast(demo(dir.path(), &SIZE)).stdout(Stdio::piped()).spawn().unwrap();
+        let mut running = Running::start(&mut outlast(demo(dir.path(), &SIZE)));
+        let child = &mut running.child;
         // After this number of effects, plus some milliseconds that may fall into a commit, a sync, or between the two.
         let enough = 2 + usize::try_from(moments.below(8)).unwrap();
         wait_until("the ledger has grown", || {
@@ -41,9 +41,7 @@ fn the_demo_survives_ten_kills_at_random_times() {
         std::thread::park_timeout(Duration::from_millis(moments.below(20)));
         assert!(child.try_wait().unwrap().is_none(), "it ended before kill {kill}: make the batch larger");
         child.kill().unwrap();
-        child.wait().unwrap();
-        let mut out = String::new();
-        child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        let (_, out) = running.end();
         assert_eq!(out.contains("of the last run, going on"), kill > 1, "{out}");
     }
     let out = run(demo(dir.path(), &SIZE)).fine();
@@ -56,14 +54,13 @@ fn the_demo_survives_ten_kills_at_random_times() {
 fn the_demo_continues_after_a_termination_signal() {
     let dir = tempfile::tempdir().unwrap();
     for (signal, name) in [("-INT", "Ctrl-C"), ("-TERM", "Terminated")] {
-        let mut child = outlast(demo(dir.path(), &SIZE)).stdout(Stdio::piped()).spawn().unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        wait_until("it works", || lines_since_start(dir.path(), child.id()) > 3);
-        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let mut running = Running::start(&mut outlast(demo(dir.path(), &SIZE)));
+        let id = running.child.id();
+        wait_until("it works", || lines_since_start(dir.path(), id) > 3);
+        let killed = Command::new("kill").args([signal, &id.to_string()]).status().unwrap();
         assert!(killed.success());
-        let mut text = String::new();
-        out.read_to_string(&mut text).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
+        let (code, text) = running.end();
+        assert_eq!(code, Some(130), "{text}");
         for part in [name, "Nothing is lost: start it again to go on"] {
             assert!(text.contains(part), "{part} in {text}");
         }
@@ -75,14 +72,11 @@ fn the_demo_continues_after_a_termination_signal() {
 #[test]
 fn a_second_demo_in_the_same_folder_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
-    let mut first = outlast(demo(dir.path(), &SIZE)).stdout(Stdio::piped()).spawn().unwrap();
-    // Kept until the end: the demo stops when its output pipe is closed.
-    let mut out = BufReader::new(first.stdout.take().unwrap());
-    out.read_line(&mut String::new()).unwrap();
+    // Kept until the end, which ends the first demo.
+    let first = Running::start(&mut outlast(demo(dir.path(), &SIZE)));
+    assert!(first.line().is_some());
     for more in [&SIZE[..], &["--fresh"]] {
-        let error = said(outlast(demo(dir.path(), more)).output().unwrap()).failed();
+        let error = run(demo(dir.path(), more)).failed();
         assert!(error.contains("another demo is running in this folder"), "{error}");
     }
-    first.kill().unwrap();
-    first.wait().unwrap();
 }

@@ -1,10 +1,9 @@
 //! The page of the demo in Chromium: a visitor approves an order, kills a worker, and reads the proof.
 
-use crate::support::demo;
+use crate::support::{Running, demo};
 use outlast_browser::{Tab, open};
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 /// The files that make the page of the demo.
 const PAGE: [&str; 4] = [
@@ -16,28 +15,26 @@ const PAGE: [&str; 4] = [
 
 /// A demo that stays after its batch. It ends with the value.
 struct Demo {
-    child: Child,
+    running: Running,
     address: String,
 }
 
 impl Demo {
     fn start(dir: &Path, more: &[&str]) -> Self {
         let mut command = crate::support::outlast(demo(dir, more));
-        let mut child = command.args(["--port", "0", "--stay"]).stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let running = Running::start(command.args(["--port", "0", "--stay"]));
+        let mut lines = std::iter::from_fn(|| running.line());
         let line = lines.find(|line| line.contains("/demo")).expect("the address of the page");
-        // The demo prints further lines: they are read, so that it never waits for its reader.
-        tokio::task::spawn_blocking(move || lines.for_each(drop));
-        let address = line.split("http://").nth(1).unwrap().split("/demo").next().unwrap();
-        Self { child, address: format!("http://{address}") }
+        let address = line.split("http://").nth(1).unwrap().split("/demo").next().unwrap().to_string();
+        Self { running, address: format!("http://{address}") }
     }
 }
 
 impl Drop for Demo {
     /// Ends the supervisor with Ctrl-C, so that it ends its workers.
     fn drop(&mut self) {
-        let _ = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
-        let _ = self.child.wait();
+        let _ = Command::new("kill").args(["-INT", &self.running.child.id().to_string()]).status();
+        let _ = self.running.status();
     }
 }
 

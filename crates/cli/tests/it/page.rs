@@ -1,16 +1,16 @@
 //! The page of the demo: orders, approvals, a killed worker, another batch, ports, and the refusal of other sites.
 
-use crate::support::{demo, outlast, run, said, wait_until};
+use crate::program::LONG;
+use crate::support::{Running, demo, ended, outlast, run, wait_until};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// A demo with a page.
 struct Shown {
-    child: Child,
-    out: BufReader<ChildStdout>,
+    running: Running,
     address: String,
     /// The lines before the address.
     said: String,
@@ -19,19 +19,19 @@ struct Shown {
 impl Shown {
     fn start(dir: &Path, more: &[&str]) -> Self {
         let args = demo(dir, more);
-        let mut child = outlast(args).args(["--port", "0"]).stdout(Stdio::piped()).spawn().unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let running = Running::start(outlast(args).args(["--port", "0"]));
         let mut said = String::new();
         while !said.contains("/demo") {
-            assert!(out.read_line(&mut said).unwrap() > 0, "{said}");
+            said.push_str(&running.line().unwrap_or_else(|| panic!("the demo ended: {said}")));
         }
         let address = said.split("http://").nth(1).unwrap().split("/demo").next().unwrap().to_string();
-        Self { child, out, address, said }
+        Self { running, address, said }
     }
 
     /// The status and the body of an answer; `None` if the demo has ended.
     fn ask(&self, method: &str, path: &str, header: &str, body: &str) -> Option<(u16, String)> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
+        stream.set_read_timeout(Some(LONG)).unwrap();
         let host =
             if header.contains("host:") { String::new() } else { format!("host: {}\r\n", self.address) };
         let length = body.len();
@@ -69,9 +69,8 @@ impl Shown {
 
     /// The exit status, and the output after the first lines.
     fn end(mut self) -> (Option<i32>, String) {
-        let mut text = std::mem::take(&mut self.said);
-        self.out.read_to_string(&mut text).unwrap();
-        (self.child.wait().unwrap().code(), text)
+        let (code, rest) = self.running.end();
+        (code, self.said + &rest)
     }
 }
 
@@ -146,19 +145,17 @@ fn killed_worker_is_replaced_and_the_other_one_takes_its_activities_over() {
 #[test]
 fn terminated_worker_drains_and_exits_with_zero() {
     let dir = tempfile::tempdir().unwrap();
-    let mut shown = Shown::start(dir.path(), &["--orders", "30", "--pace", "0.5"]);
+    let _shown = Shown::start(dir.path(), &["--orders", "30", "--pace", "0.5"]);
     // Another worker on the same files. It reports its activities.
     let args = demo(dir.path(), &["--worker", "3"]);
-    let mut worker = outlast(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut reports = BufReader::new(worker.stdout.take().unwrap());
+    let mut worker = Running::start(outlast(args).stdin(Stdio::piped()));
     // `wait` would close it, by which a worker knows that its supervisor is dead.
-    let orders = worker.stdin.take();
-    assert!(reports.read_line(&mut String::new()).unwrap() > 0, "it runs an activity");
-    assert!(Command::new("kill").args(["-TERM", &worker.id().to_string()]).status().unwrap().success());
-    assert_eq!(worker.wait().unwrap().code(), Some(0), "it drains; a signal has no exit status");
+    let orders = worker.child.stdin.take();
+    assert!(worker.line().is_some(), "it runs an activity");
+    let id = worker.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    assert_eq!(worker.code(), Some(0), "it drains; a signal has no exit status");
     drop(orders);
-    shown.child.kill().unwrap();
-    shown.child.wait().unwrap();
 }
 
 #[test]
@@ -181,7 +178,7 @@ fn page_that_stays_starts_another_batch_and_ends_with_a_signal() {
         state["waiting"].as_array().unwrap().iter().for_each(|waiting| answer(&shown, waiting));
         state["batch"] == 2 && state["phase"] == "proven"
     });
-    let killed = Command::new("kill").args(["-INT", &shown.child.id().to_string()]).status().unwrap();
+    let killed = Command::new("kill").args(["-INT", &shown.running.child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     let (code, text) = shown.end();
     assert_eq!(code, Some(0), "{text}");
@@ -196,7 +193,7 @@ fn busy_port_and_an_ssh_session_are_said() {
     let args = demo(dir.path(), &["--orders", "1", "--pace", "0", "--port", &port]);
     let mut command = outlast(args);
     command.env("SSH_CONNECTION", "10.0.0.9 50000 10.0.0.5 2222").env("USER", "ada");
-    let out = said(command.output().unwrap()).fine();
+    let out = ended(&mut command).fine();
     assert!(out.contains(&format!("; port {port} is in use)")), "{out}");
     let found = out.split("http://127.0.0.1:").nth(1).unwrap().split('/').next().unwrap();
     assert_ne!(found, port);

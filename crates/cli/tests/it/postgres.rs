@@ -175,6 +175,104 @@ mod needs_postgres {
         assert!(error.contains("lacks a right") && !error.contains("r3ader"), "{error}");
     }
 
+    /// The report of `outlast doctor`, and the sentences of its findings by check.
+    fn examined(url: &str, schema: &str) -> (serde_json::Value, Vec<(String, String)>) {
+        let mut command = outlast(["doctor", "-o", "json", "--schema", schema]);
+        let said = said(command.env("OUTLAST_STORE", url).output().unwrap());
+        assert_eq!(said.err, "", "{said:?}");
+        let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let mut found = Vec::new();
+        for check in report["checks"].as_array().unwrap() {
+            for finding in check["findings"].as_array().unwrap() {
+                let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
+                found.push((text(&check["check"]), text(&finding["sentence"])));
+            }
+        }
+        assert_eq!(said.code, Some(i32::from(!found.is_empty())), "{report}");
+        (report, found)
+    }
+
+    /// A role with these rights on the schema, as the URL of a login.
+    async fn role_with(schema: &str, grants: &str) -> (String, String) {
+        let role = fresh("doctor");
+        execute(&format!(
+            "CREATE ROLE {role} LOGIN PASSWORD 'd0ctor'; GRANT USAGE ON SCHEMA {schema} TO {role};
+             GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}"
+        ))
+        .await;
+        execute(&grants.replace("ROLE_", &role)).await;
+        (url_as(&role, Some("d0ctor")), role)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn doctor_reads_version_settings_and_connections_of_the_server() {
+        let schema = fresh("cli");
+        program(&schema).await.fill_and_stop().await;
+        let (report, found) = examined(&server_url(), &schema);
+        assert_eq!(found, []);
+        let says = |name: &str| {
+            let checks = report["checks"].as_array().unwrap();
+            let check =
+                checks.iter().find(|check| check["check"] == name).unwrap_or(&serde_json::Value::Null);
+            check["says"].as_str().unwrap_or_default().to_string()
+        };
+        assert!(says("server").starts_with("is PostgreSQL 1"), "{report}");
+        assert_eq!(says("settings"), "fsync and full_page_writes are on, synchronous_commit is on");
+        assert!(says("connections").contains(" are in use"), "{report}");
+        assert_eq!(says("rights"), "this role may read and change the tables");
+        assert_eq!(says("schema"), "is the one of this command");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn doctor_finds_commits_that_a_role_does_not_wait_for_and_missing_rights() {
+        let schema = fresh("cli");
+        program(&schema).await.fill_and_stop().await;
+        let (reader, role) = role_with(&schema, "SELECT 1").await;
+        let (report, found) = examined(&reader, &schema);
+        assert_eq!(found, [], "a role that only reads suffices: {report}");
+        assert!(report.to_string().contains("this role may only read the tables"), "{report}");
+        execute(&format!("ALTER ROLE {role} SET synchronous_commit = off")).await;
+        let (_, found) = examined(&reader, &schema);
+        let [(check, sentence)] = found.as_slice() else { panic!("one finding: {found:?}") };
+        assert!(check == "settings" && sentence.contains("synchronous_commit is off"), "{found:?}");
+
+        let some = format!("GRANT INSERT, UPDATE, DELETE ON {schema}.instances, {schema}.history TO ROLE_");
+        let (partial, _) = role_with(&schema, &some).await;
+        let (_, found) = examined(&partial, &schema);
+        let [(check, sentence)] = found.as_slice() else { panic!("one finding: {found:?}") };
+        assert!(check == "rights" && sentence.contains("may change 2 tables and not "), "{found:?}");
+        assert!(sentence.contains("worker_queue") && !sentence.contains(" history"), "{sentence}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn doctor_finds_a_server_whose_clock_differs() {
+        let schema = fresh("cli");
+        program(&schema).await.fill_and_stop().await;
+        execute(&format!(
+            "CREATE OR REPLACE FUNCTION {schema}.now_ms() RETURNS bigint LANGUAGE sql AS
+             $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint + 3600000 $$"
+        ))
+        .await;
+        let (_, found) = examined(&server_url(), &schema);
+        let [(check, sentence)] = found.as_slice() else { panic!("one finding: {found:?}") };
+        // Seconds may pass between the two clocks.
+        let differs = ["differs by 1h", "differs by 59m"].iter().any(|part| sentence.contains(part));
+        assert!(check == "clocks" && differs, "{found:?}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn doctor_of_a_newer_schema_names_the_newer_release() {
+        let (url, schema) = (server_url(), fresh("cli"));
+        program(&schema).await.fill_and_stop().await;
+        execute(&format!(
+            "INSERT INTO {schema}.outlast_migrations (version, name, checksum) VALUES (99, 'later', 'x')"
+        ))
+        .await;
+        let newer =
+            said(outlast(["doctor", "--schema", &schema]).env("OUTLAST_STORE", &url).output().unwrap());
+        assert!(newer.code == Some(7) && newer.err.contains("use a newer release"), "{newer:?}");
+    }
+
     #[tokio::test(flavor = "multi_thread")]
     async fn no_subcommand_creates_or_migrates_a_schema() {
         let (url, schema) = (server_url(), fresh("cli"));

@@ -30,6 +30,17 @@ impl AdminRules for Rules {
         }
     }
 
+    fn is_on_queue_page(&self, activity: &Activity, now: u64) -> bool {
+        self.defect != Some(Defect::QueuePageHidesLeased) || !activity.is_leased(now)
+    }
+
+    fn counts_as_leased(&self, activity: &Activity, now: u64) -> bool {
+        match self.defect {
+            Some(Defect::TagsCountEndedLeases) => activity.token.is_some(),
+            _ => Contract.counts_as_leased(activity, now),
+        }
+    }
+
     fn may_be_oldest(&self, state: &State, instance: &str, now: u64) -> bool {
         self.defect == Some(Defect::OldestDueCountsLeased) || Contract.may_be_oldest(state, instance, now)
     }

@@ -28,6 +28,16 @@ pub(crate) trait AdminRules {
         activity.notes.failures
     }
 
+    /// A page of the activities has every activity, with or without a lease.
+    fn is_on_queue_page(&self, _activity: &Activity, _now: u64) -> bool {
+        true
+    }
+
+    /// The counts of a tag tell leased activities from waiting ones by their live leases.
+    fn counts_as_leased(&self, activity: &Activity, now: u64) -> bool {
+        activity.is_leased(now)
+    }
+
     /// The oldest due message is one that a fetch may take: its instance has no live lease.
     fn may_be_oldest(&self, state: &State, instance: &str, now: u64) -> bool {
         state.live_lease(instance, now).is_none()

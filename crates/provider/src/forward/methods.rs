@@ -70,6 +70,8 @@ macro_rules! __forward_method {
     (requeue_dead_letter [requeue_dead_letter $($rest:ident)*] $target:tt) => {};
     (drop_dead_letter [drop_dead_letter $($rest:ident)*] $target:tt) => {};
     (pending [pending $($rest:ident)*] $target:tt) => {};
+    (queue_page [queue_page $($rest:ident)*] $target:tt) => {};
+    (tag_depths [tag_depths $($rest:ident)*] $target:tt) => {};
     (history_page [history_page $($rest:ident)*] $target:tt) => {};
     (hold_instance [hold_instance $($rest:ident)*] $target:tt) => {};
     (release_instance [release_instance $($rest:ident)*] $target:tt) => {};
@@ -478,6 +480,18 @@ macro_rules! __forward_method {
             instance: &'life1 str,
             limit: usize
         ) -> ::std::option::Option<$crate::PendingWork>);
+    };
+    (queue_page [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin queue_page ['life1] (
+            queue: $crate::DeadLetterQueue,
+            after: ::std::option::Option<&'life1 str>,
+            limit: usize
+        ) -> ::std::option::Option<$crate::QueuePage>);
+    };
+    (tag_depths [] $target:tt) => {
+        $crate::__forward_async!($target ProviderAdmin tag_depths [] (
+            limit: usize
+        ) -> ::std::option::Option<::std::vec::Vec<$crate::TagDepth>>);
     };
     (history_page [] $target:tt) => {
         $crate::__forward_async!($target ProviderAdmin history_page ['life1] (

@@ -176,7 +176,8 @@ impl Client {
     /// # Errors
     ///
     /// [`ClientError::InvalidInput`] or [`ClientError::Timeout`] for an instance that refuses the change, such as a pause of an instance
-    /// that is being cancelled; [`ClientError::Provider`] if the store does not answer.
+    /// that is being cancelled; [`ClientError::Provider`] if the store does not answer. If the change was made and the audit could not
+    /// record it, the error says so, and [`ClientError::change_was_made`] is true.
     pub async fn bulk_apply(&self, change: &BulkChange, instance: &str) -> Result<bool, ClientError> {
         let verb = change.verb;
         let is_old = |info: &InstanceInfo| change.created_before.is_none_or(|mark| info.created_at < mark);
@@ -207,7 +208,7 @@ impl Client {
             request,
             result: "done".to_string(),
         };
-        self.append_audit(&entry).await?;
+        self.record(&entry).await?;
         Ok(true)
     }
 

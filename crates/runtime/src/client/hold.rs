@@ -2,12 +2,14 @@
 
 use super::{Client, ClientError};
 use outlast_model::{AuditEntry, AuditRecord, HeldCounts, HeldInstance, Hold, HoldKind};
-use outlast_provider::{HoldOutcome, Interest, ReleaseOutcome};
+use outlast_provider::{HoldOutcome, Interest, ProviderError, ReleaseOutcome};
 use std::time::Duration;
 use tokio::time::Instant;
 
 const PAUSE: &str = "instance.pause";
 const RESUME: &str = "instance.resume";
+/// The operation in the error of a change that was made without a record.
+const RECORD: &str = "record_change";
 /// The longest wait for a running turn.
 const LONGEST_TURN: Duration = Duration::from_secs(60);
 /// The pause between two tries while a turn runs.
@@ -171,8 +173,32 @@ impl Client {
             request: self.request_id(None),
             result: "done".to_string(),
         };
-        self.append_audit(&entry).await?;
-        Ok(())
+        self.record(&entry).await
+    }
+
+    /// Records a change that was made. An error says so, because a caller that repeats the change would make it twice.
+    pub(super) async fn record(&self, entry: &AuditEntry) -> Result<(), ClientError> {
+        match self.append_audit(entry).await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let cause = match error {
+                    ClientError::Provider(cause) => cause.message,
+                    error => error.to_string(),
+                };
+                let target = &entry.target;
+                let message =
+                    format!("the change of '{target}' was made, and the audit has no record of it: {cause}");
+                Err(ProviderError::permanent(RECORD, message).into())
+            }
+        }
+    }
+}
+
+impl ClientError {
+    /// Whether this is the error of a change that was made, and that the audit could not record. The same change made again would be a
+    /// second one.
+    pub fn change_was_made(&self) -> bool {
+        matches!(self, Self::Provider(error) if error.operation == RECORD)
     }
 }
 

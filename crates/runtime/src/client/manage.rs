@@ -3,9 +3,9 @@
 use super::{Client, ClientError};
 use outlast_model::{Event, SystemStats};
 use outlast_provider::{
-    DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, OldestDue, PendingWork, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, StoreGauges, SystemMetrics,
+    DeadLetter, DeadLetterQueue, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo,
+    InstancePage, InstanceQuery, InstanceTree, OldestDue, PendingWork, ProviderAdmin, ProviderError,
+    PruneOptions, PruneResult, QueueDepths, QueuePage, StoreGauges, SystemMetrics, TagDepth,
 };
 use tracing::info;
 
@@ -71,6 +71,28 @@ impl Client {
         limit: usize,
     ) -> Result<Option<PendingWork>, ClientError> {
         Ok(self.admin()?.pending(instance, limit).await?)
+    }
+
+    /// A page of the messages or the activities of all instances that are in a queue, without payloads, at most `limit`, after the
+    /// position [`QueuePage::next`] of the page before. Leased and delayed items are part of it. `None` if the store does not support
+    /// it.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn queue_page(
+        &self,
+        queue: DeadLetterQueue,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Option<QueuePage>, ClientError> {
+        Ok(self.admin()?.queue_page(queue, after, limit).await?)
+    }
+
+    /// The number of activities in the queue for each tag, by ascending tag, at most `limit` tags; activities without a tag come first.
+    /// `None` if the store does not support it.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn tag_depths(&self, limit: usize) -> Result<Option<Vec<TagDepth>>, ClientError> {
+        Ok(self.admin()?.tag_depths(limit).await?)
     }
 
     /// One instance; a [`ClientError::Provider`] that says "not found" if it does not exist.

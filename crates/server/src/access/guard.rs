@@ -4,11 +4,12 @@ use super::origin::{check_host, check_origin};
 use super::rate::of_address;
 use super::{Scope, Scopes};
 use crate::app::Shared;
+use crate::log;
 use crate::problem::{Code, Problem};
 use crate::ui;
 use crate::unread::Unread;
 use axum::Json;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -30,6 +31,10 @@ pub(crate) struct Caller {
     pub(crate) name: String,
     pub(crate) scopes: Scopes,
 }
+
+/// The name under which the requests and streams of a caller are counted.
+#[derive(Debug, Clone)]
+pub(crate) struct Counted(pub(crate) String);
 
 /// The caller whose token a request presents, if the server knows the token.
 #[derive(Debug, Clone)]
@@ -53,16 +58,20 @@ pub(crate) async fn enter(State(app): State<Shared>, mut request: Request, next:
     let is_api = path.starts_with("/api/") || path == "/metrics";
     let is_probe = matches!(path, "/healthz" | "/readyz");
     let is_head = request.method() == axum::http::Method::HEAD;
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let began_ms = SystemClock.now_ms();
     let caller = known(&app, request.headers());
+    let counted = counted(&app, caller.as_ref(), &request);
     let admitted = match is_probe {
         // A probe names the address of the machine, and the answer tells nothing.
         true => Ok(()),
         false => check_host(request.headers(), &app.options.hosts)
-            .and_then(|()| check_rate(&app, caller.as_ref(), &request, began_ms)),
+            .and_then(|()| check_rate(&app, &counted, began_ms)),
     };
     request.extensions_mut().insert(id.clone());
     request.extensions_mut().insert(Presented(caller));
+    request.extensions_mut().insert(counted);
     let (request, unread) = Unread::watch(request);
     let permit = app.requests.try_acquire();
     let mut response = match (admitted, permit) {
@@ -76,6 +85,10 @@ pub(crate) async fn enter(State(app): State<Shared>, mut request: Request, next:
     let status = response.status();
     if status.is_client_error() || status.is_server_error() {
         let made = response.extensions_mut().remove::<Problem>();
+        if status.is_server_error() {
+            let route = route.as_ref().map(MatchedPath::as_str);
+            log::note(&id.0, &method, route, status, made.as_ref());
+        }
         // A page that needs a token answers with the login page.
         if made.is_some() || (is_api && !is_head) {
             let problem = made.unwrap_or_else(|| Problem::of_status(status));
@@ -155,13 +168,17 @@ fn known(app: &Shared, headers: &HeaderMap) -> Option<Caller> {
     Some(Caller { name: name.to_string(), scopes })
 }
 
-/// Counts the request for its token, or for its address if it has no valid token.
-fn check_rate(app: &Shared, caller: Option<&Caller>, request: &Request, now_ms: u64) -> Result<(), Problem> {
-    let counted = match caller {
+/// The token of the caller, or its address if it has no valid token.
+fn counted(app: &Shared, caller: Option<&Caller>, request: &Request) -> Counted {
+    Counted(match caller {
         Some(caller) if app.options.tokens.is_some() => format!("token {}", caller.name),
         _ => of_address(request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip())),
-    };
-    app.rates.take(&counted, now_ms).map_err(|seconds| {
+    })
+}
+
+/// Counts the request for its caller.
+fn check_rate(app: &Shared, Counted(caller): &Counted, now_ms: u64) -> Result<(), Problem> {
+    app.rates.take(caller, now_ms).map_err(|seconds| {
         let detail = format!("this caller has made too many requests: try again after {seconds} s");
         Problem::later(Code::RATE, detail, seconds)
     })

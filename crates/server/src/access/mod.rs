@@ -6,7 +6,7 @@ mod rate;
 mod scope;
 mod token;
 
-pub(crate) use guard::{COOKIE, Caller, RequestId, Rule, cookie, enter, protect, protect_own};
+pub(crate) use guard::{COOKIE, Caller, Counted, RequestId, Rule, cookie, enter, protect, protect_own};
 pub(crate) use rate::Buckets;
 pub use scope::{Scope, Scopes};
 pub use token::{TokenError, Tokens};

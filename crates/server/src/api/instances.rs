@@ -1,7 +1,7 @@
 //! Lists of instances, and one instance.
 
 use super::Asked;
-use crate::access::Caller;
+use crate::access::{Caller, Counted};
 use crate::app::Shared;
 use crate::extract::{Execution, InstanceId, Params};
 use crate::problem::Problem;
@@ -100,6 +100,7 @@ pub(super) struct Patience {
 pub(super) async fn wait(
     State(app): State<Shared>,
     Extension(caller): Extension<Caller>,
+    Extension(Counted(counted)): Extension<Counted>,
     InstanceId(id): InstanceId,
     Params(Patience { timeout, key, or_end }): Params<Patience>,
     Params(asked): Params<Asked>,
@@ -111,7 +112,7 @@ pub(super) async fn wait(
             "the timeout is from 0 to {LONGEST_WAIT} seconds: repeat the request for more"
         )));
     }
-    let _permit = app.stream_permit()?;
+    let _permit = app.streams.take(&counted)?;
     let timeout = Duration::from_secs(seconds);
     let waited = match key {
         Some(key) if or_end => app.client.wait_for_kv_value_or_end(&id, &key, timeout).await.map(drop),

@@ -69,6 +69,19 @@ pub(crate) fn add(routes: Routes) -> Routes {
         )
         .api(
             Method::GET,
+            "/queues/{queue}/messages",
+            Some(Scope::Read),
+            About {
+                params: &[Param("after", Values::Text, "`next` of the page before"), LIMIT],
+                ..read(
+                    "A page of the items of the queue `turns` or `activities`, leased and delayed ones too, without payloads",
+                    "QueueMessages",
+                )
+            },
+            store::queue_messages,
+        )
+        .api(
+            Method::GET,
             "/nodes",
             Some(Scope::Read),
             read("The nodes that report to the store, live and lost", "Nodes"),

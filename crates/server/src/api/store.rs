@@ -1,9 +1,9 @@
 //! The store as a whole, and whether it answers.
 
 use crate::app::Shared;
-use crate::extract::Params;
+use crate::extract::{Params, QueueName};
 use crate::problem::Problem;
-use crate::view::{self, AuditPage, Nodes, Queues, Series, System};
+use crate::view::{self, AuditPage, Nodes, QueueMessages, Queues, Series, System};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -16,6 +16,21 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) async fn queues(State(app): State<Shared>) -> Result<Json<Queues>, Problem> {
     view::queues(&app).await.map(Json)
+}
+
+/// A position in the items of a queue.
+#[derive(Deserialize)]
+pub(super) struct QueueQuery {
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+pub(super) async fn queue_messages(
+    State(app): State<Shared>,
+    QueueName(queue): QueueName,
+    Params(query): Params<QueueQuery>,
+) -> Result<Json<QueueMessages>, Problem> {
+    view::queue_messages(&app, queue, query.after.as_deref(), query.limit).await.map(Json)
 }
 
 pub(super) async fn nodes(State(app): State<Shared>) -> Result<Json<Nodes>, Problem> {

@@ -1,8 +1,11 @@
 //! Server-sent events. They are hints: a client reads the changed data with the other requests.
 
+use crate::access::Counted;
 use crate::app::{App, Shared};
 use crate::extract::Params;
 use crate::problem::Problem;
+use crate::streams::StreamPermit;
+use axum::Extension;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::Stream;
@@ -13,7 +16,6 @@ use std::convert::Infallible;
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
 
 /// The pause between two reads of the store.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -91,7 +93,7 @@ struct Watch {
     /// Hints that are not sent yet.
     due: Vec<Hint>,
     count: u64,
-    _permit: OwnedSemaphorePermit,
+    _permit: StreamPermit,
 }
 
 type Unbuffered = [(&'static str, &'static str); 1];
@@ -99,10 +101,11 @@ type Unbuffered = [(&'static str, &'static str); 1];
 /// Sends hints when the store has changed, and `resync` first.
 pub(super) async fn stream(
     State(app): State<Shared>,
+    Extension(Counted(caller)): Extension<Counted>,
     Params(params): Params<Vec<(String, String)>>,
 ) -> Result<(Unbuffered, Sse<impl Stream<Item = Result<Event, Infallible>>>), Problem> {
     let watched = Watched::of(params)?;
-    let permit = app.stream_permit()?;
+    let permit = app.streams.take(&caller)?;
     let seen = watched.marks(&app).await?;
     let watch = Watch { app, watched, seen, due: vec![Hint::Resync], count: 0, _permit: permit };
     let events = unfold(watch, |mut watch| async move {

@@ -49,7 +49,7 @@ pub(crate) async fn metrics(State(app): State<Shared>) -> Response {
     let mut text = Text::default();
     let store = store(&app, &mut text).await;
     text.gauge("outlast_store_up", "Whether the store answers.", [("", u64::from(store.is_ok()))]);
-    text.gauge("outlast_sse_clients", "Open streams and waits.", [("", app.streams_in_use())]);
+    text.gauge("outlast_sse_clients", "Open streams and waits.", [("", app.streams.in_use())]);
     app.seen.render(&mut text);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text.finish()).into_response()
 }

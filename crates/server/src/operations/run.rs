@@ -54,7 +54,12 @@ fn count(
     let counter = match done {
         Some(Ok(Ok(true))) => &operation.tally.changed,
         Some(Ok(Ok(false))) => &operation.tally.unchanged,
-        Some(Ok(Err(ClientError::Provider(error)))) => return Err(ClientError::Provider(error)),
+        Some(Ok(Err(error @ ClientError::Provider(_)))) => {
+            if error.change_was_made() {
+                operation.tally.changed.fetch_add(1, Ordering::Relaxed);
+            }
+            return Err(error);
+        }
         Some(Ok(Err(_)) | Err(_)) => &operation.tally.refused,
         None => return Ok(()),
     };

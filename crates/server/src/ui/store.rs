@@ -4,11 +4,13 @@ use super::plot::{Plot, plots};
 use super::{Frame, Moment, html};
 use crate::access::Caller;
 use crate::api::Asked;
-use crate::app::Shared;
+use crate::app::{App, Shared};
 use crate::extract::Params;
 use crate::link::encoded;
 use crate::problem::Problem;
-use crate::view::{self, AuditPage, DeadLetters, LeaseView, NodeView, Nodes, Queues, System, TagsView};
+use crate::view::{
+    self, AuditPage, DeadLetters, LeaseView, NodeView, Nodes, QueueMessages, Queues, System, TagsView,
+};
 use askama::Template;
 use axum::Extension;
 use axum::extract::State;
@@ -26,6 +28,22 @@ struct QueuesPage {
     queues: Queues,
     nodes: Nodes,
     rows: Vec<NodeRow>,
+    list: Option<QueueList>,
+}
+
+/// A page of the items of the queue that the address names.
+struct QueueList {
+    page: QueueMessages,
+    /// The addresses of the instances.
+    hrefs: Vec<String>,
+    next: Option<String>,
+}
+
+/// The items that the address asks for.
+#[derive(Deserialize)]
+pub(super) struct Shown {
+    items: Option<String>,
+    after: Option<String>,
 }
 
 /// The leases of a node that the screen shows.
@@ -88,11 +106,26 @@ pub(super) async fn queues(
     State(app): State<Shared>,
     Extension(caller): Known,
     headers: HeaderMap,
+    Params(shown): Params<Shown>,
 ) -> Result<Response, Problem> {
     let frame = Frame::new(&app, &caller, &headers, "queues", "Queues").live("system");
-    let nodes = view::nodes(&app).await?;
+    let (queues, nodes) = view::queues_and_nodes(&app).await?;
     let rows = nodes.items.iter().map(|node| NodeRow::of(node, &app.options.base_path)).collect();
-    Ok(html(StatusCode::OK, &QueuesPage { frame, queues: view::queues(&app).await?, nodes, rows }))
+    let list = match &shown.items {
+        Some(queue) => Some(list(&app, queue, shown.after.as_deref()).await?),
+        None => None,
+    };
+    Ok(html(StatusCode::OK, &QueuesPage { frame, queues, nodes, rows, list }))
+}
+
+async fn list(app: &App, queue: &str, after: Option<&str>) -> Result<QueueList, Problem> {
+    let page = view::queue_messages(app, view::queue_of(queue)?, after, None).await?;
+    let base = &app.options.base_path;
+    let next = page.next.as_deref();
+    let next = next.map(|next| format!("{base}/queues?items={}&after={}", page.queue, encoded(next)));
+    let href =
+        |found: &view::QueueMessage| format!("{base}/instances/{}?tab=pending", encoded(&found.instance));
+    Ok(QueueList { hrefs: page.items.iter().map(href).collect(), next, page })
 }
 
 #[derive(Template)]

@@ -6,6 +6,7 @@ mod history;
 mod instance;
 mod nodes;
 mod pending;
+mod queue;
 mod series;
 mod state;
 mod stats;
@@ -24,12 +25,13 @@ pub(crate) use instance::{
 };
 pub(crate) use nodes::{LeaseView, NodeView, Nodes, TagsView, nodes};
 pub(crate) use pending::{Pending, pending};
+pub(crate) use queue::{QueueMessage, QueueMessages, TagView, queue_messages, queue_of};
 pub(crate) use series::{Sample, Samples, Series, series};
 pub(crate) use state::{StateView, state};
 pub(crate) use stats::{Stats, stats};
 pub(crate) use store::{
     AuditPage, Counts, DeadLetterView, DeadLetters, Queues, System, audit, counts, dead_letter, dead_letters,
-    known_system, queues, system,
+    known_system, queues, queues_and_nodes, system,
 };
 pub(crate) use time::rfc3339;
 pub(crate) use timeline::{TimelineView, schema as timeline_schema, timeline};

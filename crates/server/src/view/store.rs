@@ -1,6 +1,6 @@
 //! The store as a whole: counts, queues, dead letters, audit and system.
 
-use super::rfc3339;
+use super::{Nodes, TagView, queue, rfc3339};
 use crate::app::{App, Totals};
 use crate::problem::{Code, Problem};
 use outlast::lens::{grouped, span};
@@ -81,6 +81,8 @@ pub(crate) struct Queues {
     /// Null if the store cannot hold instances.
     pub(crate) held_instances: Option<u64>,
     pub(crate) held_messages: Option<u64>,
+    /// The activities by ascending tag, those without a tag first, at most 200 tags; null if the store does not count them.
+    pub(crate) tags: Option<Vec<TagView>>,
 }
 
 /// The items of a queue that are not leased.
@@ -112,15 +114,23 @@ impl Depth {
 }
 
 pub(crate) async fn queues(app: &App) -> Result<Queues, Problem> {
+    Ok(queues_and_nodes(app).await?.0)
+}
+
+/// The queues, and the nodes that take their items.
+pub(crate) async fn queues_and_nodes(app: &App) -> Result<(Queues, Nodes), Problem> {
+    let nodes = super::nodes(app).await?;
     let gauges = app.client.get_gauges().await?;
     let oldest = app.client.oldest_due().await?.unwrap_or_default();
     let held = app.client.count_held().await?;
-    Ok(Queues {
+    let queues = Queues {
         turns: Depth::of(gauges.orchestrator_queue, gauges.orchestrator_backlog, oldest.message_ms),
         activities: Depth::of(gauges.worker_queue, gauges.worker_backlog, oldest.activity_ms),
         held_instances: held.map(|held| held.instances),
         held_messages: held.map(|held| held.messages),
-    })
+        tags: queue::tags(app, &nodes).await?,
+    };
+    Ok((queues, nodes))
 }
 
 /// A page of dead letters, newest first.

@@ -93,7 +93,7 @@ async fn errors_are_those_of_the_client_of_a_store() {
     server.stop().await;
     let gone = outlast_client_http::HttpClient::new(&format!("http://{address}")).unwrap();
     assert!(gone.get_queue_depths().await.is_err());
-    assert!(outlast_client_http::HttpClient::new("https://x").is_err());
+    assert!(outlast_client_http::HttpClient::new("ftp://x").is_err());
 }
 
 #[tokio::test]

@@ -45,6 +45,7 @@ async fn counter(ctx: OrchestrationContext, count: u64) -> Result<u64, String> {
 pub(crate) struct Server {
     pub(crate) address: String,
     pub(crate) store: Client,
+    pub(crate) provider: Arc<dyn Provider>,
     runtime: Arc<Runtime>,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
     folder: tempfile::TempDir,
@@ -99,14 +100,14 @@ impl Server {
         let quiet = RuntimeOptions { node_heartbeat: None, ..RuntimeOptions::default() };
         let runtime = Runtime::builder().store(store.clone()).register(module).options(quiet).start().await;
         let runtime = runtime.unwrap();
-        let client = Client::new(store);
+        let client = Client::new(store.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let base = options.base_path.clone();
         let serving =
             tokio::spawn(outlast_server::serve(listener, client.clone(), options, std::future::pending()));
         let address = if base.is_empty() { address } else { format!("{address}{base}") };
-        Self { address, store: client, runtime, serving, folder }
+        Self { address, store: client, provider: store, runtime, serving, folder }
     }
 
     /// The file of a SQLite store.

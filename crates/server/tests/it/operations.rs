@@ -3,10 +3,14 @@
 use crate::kit::{Answer, PATIENCE, Server, operating, token, with_tokens};
 use outlast::OrchestrationStatus;
 use outlast::client::BulkVerb;
-use outlast::providers::InstanceQuery;
+use outlast::providers::memory::MemoryProvider;
+use outlast::providers::{
+    AuditEntry, InstanceQuery, Provider, ProviderAdmin, ProviderError, forward_provider,
+};
 use outlast_client_http::{HttpClient, Operation};
 use outlast_server::Scope;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 const PATH: &str = "/api/v1/operations";
 
@@ -141,6 +145,46 @@ async fn recreated_instance_is_newer_than_the_mark() {
     let real = merged(&body, json!({ "mark": seen["mark"], "count": 1, "reason": "a test" }));
     assert_eq!(send(&server, real).await.problem(), (409, "set_changed".to_string()));
     assert!(is_running(&server, "a-1").await);
+    server.stop().await;
+}
+
+/// A store whose audit has room for the record of a start and for no more.
+struct FullAudit(MemoryProvider);
+
+impl Provider for FullAudit {
+    forward_provider!(Provider, |this| this.0, except(as_management_capability));
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
+}
+
+#[async_trait::async_trait]
+impl ProviderAdmin for FullAudit {
+    forward_provider!(ProviderAdmin, |this| this.0, except(append_audit));
+
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<bool, ProviderError> {
+        match entry.action.as_str() {
+            "operation.start" => self.0.append_audit(entry).await,
+            _ => Err(ProviderError::retryable("append_audit", "the disk is full")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn operation_whose_change_is_not_recorded_counts_it_as_changed() {
+    let store = Arc::new(FullAudit(MemoryProvider::new()));
+    let server = Server::on(store, operating(), tempfile::tempdir().unwrap()).await;
+    server.waiting_order("a-1").await;
+    let client = server.client();
+    let preview = client.preview_operation(BulkVerb::Pause, &of_prefix("a-")).await.unwrap();
+    let started =
+        client.start_operation(BulkVerb::Pause, &of_prefix("a-"), &preview, "a test").await.unwrap();
+    let failed = ended(&client, &started.id).await;
+    assert_eq!((failed.state.as_str(), failed.changed, failed.refused), ("failed", 1, 0), "{failed:?}");
+    let error = failed.error.unwrap();
+    assert!(error.contains("the change of 'a-1' was made") && error.contains("the disk is full"), "{error}");
+    assert!(server.store.held_instance("a-1").await.unwrap().is_some());
     server.stop().await;
 }
 

@@ -86,14 +86,34 @@ async fn hostile_texts_stay_texts() {
 
 #[tokio::test]
 async fn links_begin_with_the_base_path() {
-    let mut options = Options::default();
+    let mut options = operating();
     options.base_path = "/a/b".to_string();
     let server = Server::start(options).await;
     server.waiting_order("one").await;
-    for path in ["/instances", "/instances/one", "/instances/one?tab=events", "/system"] {
+    crate::queues::queue_activities(&*server.provider).await;
+    server.store.pause_instance("one", "ada", "a test").await.unwrap();
+    for path in [
+        "/instances",
+        "/instances?status=Running&name=order&prefix=o",
+        "/instances/one",
+        "/instances/one?tab=events",
+        "/instances/one?tab=state&at=2",
+        "/instances/one?tab=pending",
+        "/instances/one?tab=tree",
+        "/instances/one?tries=true&payloads=true",
+        "/queues",
+        "/queues?items=activities",
+        "/queues?items=turns",
+        "/dead-letters",
+        "/dead-letters?payloads=true",
+        "/audit",
+        "/system",
+        "/problems",
+        "/login",
+    ] {
         let page = server.get(path).await;
         assert_eq!(page.status, 200, "{path}");
-        for attribute in ["href=\"", "src=\"", "action=\""] {
+        for attribute in ["href=\"", "src=\"", "action=\"", "data-act=\""] {
             for rest in page.body.split(attribute).skip(1) {
                 assert!(
                     rest.starts_with("/a/b/") || rest.starts_with('#'),

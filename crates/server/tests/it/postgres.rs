@@ -2,7 +2,7 @@
 
 mod needs_postgres {
     use crate::kit::{Server, operating, with_tokens};
-    use crate::{client, history, keyed, metrics, operate, operations, pages, stream};
+    use crate::{client, history, keyed, metrics, operate, operations, pages, queues, stream};
     use outlast_server::Options;
 
     #[tokio::test(flavor = "multi_thread")]
@@ -16,6 +16,14 @@ mod needs_postgres {
     async fn every_screen_answers_on_postgres() {
         let server = Server::on_postgres(operating()).await;
         pages::screens(&server).await;
+        server.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn items_and_tags_of_a_postgres_store_are_read() {
+        let server = Server::on_postgres(Options::default()).await;
+        queues::queue_activities(&*server.provider).await;
+        queues::client_reads_what_the_store_has(&server, &server.store).await;
         server.stop().await;
     }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The methods of `HttpClient` that `Client` does not have: they are about the connection, or in place of exceptions.
-const FURTHER: [&str; 9] = [
+const FURTHER: [&str; 10] = [
     "get_operation",
     "list_operations",
     "preview_operation",
@@ -14,6 +14,7 @@ const FURTHER: [&str; 9] = [
     "stop_operation",
     "why",
     "with_reason",
+    "with_root_certificates",
     "with_token",
 ];
 

@@ -1,6 +1,7 @@
 //! Server-sent events.
 
-use crate::kit::{PATIENCE, Server, operating};
+use crate::kit::{PATIENCE, Server, operating, token, with_tokens};
+use outlast_server::Scope;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
@@ -42,6 +43,36 @@ async fn new_instance_sends_a_hint_and_streams_are_limited() {
     assert_eq!(server.get("/api/v1/stream").await.problem(), (503, "busy".to_string()));
     server.waiting_order("a").await;
     read_until(&mut stream, "event: instances").await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn caller_with_all_its_streams_leaves_places_for_other_callers() {
+    let mut options = with_tokens(operating());
+    (options.streams, options.streams_per_caller) = (3, 2);
+    let server = Server::start(options).await;
+    let open = async |scope: Scope| {
+        let bearer = format!("Bearer {}", token(scope));
+        server.open("GET", "/api/v1/stream", &[("authorization", &bearer)], "").await
+    };
+    let ask = async |scope: Scope, path: &str| {
+        let bearer = format!("Bearer {}", token(scope));
+        server.send("GET", path, &[("authorization", &bearer)], "").await
+    };
+    let mut own = [open(Scope::Read).await, open(Scope::Read).await];
+    for stream in &mut own {
+        read_until(stream, "event: resync").await;
+    }
+    for path in ["/api/v1/stream", "/api/v1/instances/a/wait?timeout=60"] {
+        let refused = ask(Scope::Read, path).await;
+        assert_eq!(refused.problem(), (429, "rate_limited".to_string()), "{path}");
+        assert!(refused.headers.contains("retry-after: 1"), "{refused:?}");
+    }
+    let metrics = ask(Scope::Read, "/metrics").await;
+    assert!(metrics.status == 200 && metrics.body.contains("outlast_sse_clients 2\n"), "{metrics:?}");
+    let mut other = open(Scope::Admin).await;
+    read_until(&mut other, "event: resync").await;
+    assert_eq!(ask(Scope::Operate, "/api/v1/stream").await.problem(), (503, "busy".to_string()));
     server.stop().await;
 }
 

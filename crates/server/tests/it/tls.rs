@@ -4,6 +4,8 @@
 //! signed nothing; `other.key`, which belongs to no certificate.
 
 use crate::kit::{PATIENCE, Server, token, with_tokens};
+use outlast::ClientError;
+use outlast_client_http::HttpClient;
 use outlast_server::{Options, Scope, Tls};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -85,6 +87,36 @@ async fn client_with_the_right_authority_is_served_and_others_refuse_the_server(
     );
     let answer = ask(&server, &right, "localhost", get).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "the server goes on: {answer}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn http_client_trusts_the_authority_that_it_is_given_and_no_other() {
+    let server = Server::start(options()).await;
+    let client = |host: &str, authority: &str| {
+        let port = server.address.rsplit(':').next().unwrap();
+        let client = HttpClient::new(&format!("https://{host}:{port}")).unwrap();
+        let pem = std::fs::read(file(authority)).unwrap();
+        client.with_root_certificates(&pem).unwrap().with_token(token(Scope::Read))
+    };
+    for host in ["localhost", "127.0.0.1"] {
+        let trusting = client(host, "ca.crt");
+        assert_eq!(trusting.list_all_instances().await.unwrap(), [""; 0]);
+        // The client keeps both authorities.
+        let pem = std::fs::read(file("other-ca.crt")).unwrap();
+        let both = trusting.with_root_certificates(&pem).unwrap();
+        assert_eq!(both.list_all_instances().await.unwrap(), [""; 0]);
+    }
+    let system = HttpClient::new(&format!("https://{}", server.address)).unwrap();
+    for client in [client("localhost", "other-ca.crt"), system] {
+        let error = client.list_all_instances().await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("the certificate of the server is refused"), "{text}");
+        let ClientError::Provider(error) = error else { panic!("{text}") };
+        assert!(!error.is_retryable(), "a repetition is refused too: {text}");
+    }
+    let plain = HttpClient::new(&format!("http://{}", server.address)).unwrap();
+    assert!(plain.list_all_instances().await.is_err(), "the server speaks TLS only");
     server.stop().await;
 }
 

@@ -5,8 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The crates that emit metrics or logs.
-const CRATES: [&str; 9] =
-    ["cosmos", "engine", "memory", "otel", "postgres", "provider", "provider-kit", "runtime", "sqlite"];
+const CRATES: [&str; 10] = [
+    "cosmos",
+    "engine",
+    "memory",
+    "otel",
+    "postgres",
+    "provider",
+    "provider-kit",
+    "runtime",
+    "server",
+    "sqlite",
+];
 
 /// The folder of the workspace.
 pub(super) fn workspace() -> PathBuf {

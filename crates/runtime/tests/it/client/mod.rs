@@ -8,6 +8,7 @@ mod sending;
 mod starting;
 mod status;
 mod stores;
+mod unrecorded;
 mod waiting;
 
 use outlast_memory::MemoryProvider;

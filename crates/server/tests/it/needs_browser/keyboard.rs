@@ -1,6 +1,6 @@
 //! The dashboard without a mouse.
 
-use super::shop::{Shop, options};
+use super::shop::{BASE, Shop, options};
 use crate::kit::PATIENCE;
 use outlast_browser::{Key, open};
 
@@ -50,12 +50,13 @@ async fn keys_open_screens_and_the_help() {
         ("gi", "/instances"),
     ] {
         tab.type_text(keys).await;
-        tab.until(&format!("location.pathname === '{path}' && document.readyState === 'complete'")).await;
+        tab.until(&format!("location.pathname === '{BASE}{path}' && document.readyState === 'complete'"))
+            .await;
         tab.until("document.querySelector('[aria-current=page]')").await;
     }
     tab.type_text("gn").await;
-    tab.until("location.pathname + location.hash === '/queues#nodes' && document.readyState === 'complete'")
-        .await;
+    let nodes = format!("location.pathname + location.hash === '{BASE}/queues#nodes'");
+    tab.until(&format!("{nodes} && document.readyState === 'complete'")).await;
     tab.type_text("?").await;
     tab.until_some("dialog#help[open]").await;
     tab.check("help").await;

@@ -61,6 +61,42 @@ async fn paused_instance_is_resumed_and_its_event_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn dead_letter_is_dropped_from_the_page_with_a_reason() {
+    let shop = Shop::busy(options()).await;
+    let tab = open().await;
+    tab.go(&shop.at("/dead-letters")).await;
+    tab.until_text("order-0977").await;
+    tab.click("[data-open^='drop-']").await;
+    tab.until_some("dialog[id^='drop-'][open]").await;
+    tab.click("dialog[id^='drop-'] input").await;
+    tab.type_text("the message is from a test").await;
+    tab.click("dialog[id^='drop-'] button.primary").await;
+    tab.until_text("There are no dead letters").await;
+    tab.check("dead letters after a drop").await;
+    assert_eq!(shop.store.list_dead_letters(10).await.unwrap().len(), 0);
+    tab.go(&shop.at("/audit")).await;
+    tab.until_text("the message is from a test").await;
+    tab.until_text("dead-letter.drop").await;
+    shop.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn items_of_a_queue_lead_to_their_instances() {
+    let shop = Shop::busy(options()).await;
+    let tab = open().await;
+    tab.go(&shop.at("/queues")).await;
+    tab.until_text("gpu").await;
+    tab.click("a[href$='items=activities#items']").await;
+    tab.until("document.getElementById('items').textContent === 'Activities'").await;
+    tab.click("#items + table a[title='render-7']").await;
+    tab.until("location.pathname.endsWith('/instances/render-7') && location.search === '?tab=pending'")
+        .await;
+    tab.until_text("gpu").await;
+    tab.check("instance of a queued activity").await;
+    shop.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn change_that_the_server_refuses_is_explained_in_the_dialog() {
     let shop = Shop::busy(options()).await;
     let tab = open().await;

@@ -1,6 +1,6 @@
 //! Every screen, in light and dark mode, on a wide and on a narrow page, below a base path, with a login.
 
-use super::shop::{LONG_ID, Shop, options};
+use super::shop::{BASE, LONG_ID, Shop, options, root_options};
 use crate::kit::{token, with_tokens};
 use outlast_browser::{Tab, open};
 use outlast_server::Scope;
@@ -33,6 +33,7 @@ fn screens(shop: &Shop) -> Vec<(&'static str, String, &'static str)> {
         ("executions", of("monitor-eu", "?tab=events"), "execution"),
         ("long-id", of(LONG_ID, ""), "line-item"),
         ("queues", shop.at("/queues"), "Activities"),
+        ("queues-items", shop.at("/queues?items=activities"), "render-7"),
         ("dead-letters", shop.at("/dead-letters"), "order-0977"),
         ("dead-letters-payloads", shop.at("/dead-letters?payloads=true"), "NoSuchMessage"),
         ("audit", shop.at("/audit"), "the address is wrong"),
@@ -47,11 +48,20 @@ async fn show(tab: &Tab, name: &str, address: &str, text: &str) {
     tab.until(SETTLED).await;
     tab.until_text(text).await;
     tab.check(&format!("{name} at {address}")).await;
+    if address.contains(BASE) {
+        let outside = tab.run(OUTSIDE, &[]).await;
+        assert_eq!(outside, serde_json::json!([]), "{name} at {address} leaves its base path");
+    }
 }
+
+/// The addresses of a page that are not below the base path, nor on the page itself.
+const OUTSIDE: &str = "return ['href', 'src', 'action', 'data-act', 'data-href'].flatMap((name) => \
+    [...document.querySelectorAll(`[${name}]`)].map((element) => element.getAttribute(name))) \
+    .filter((address) => !address.startsWith('/a/b/') && !address.startsWith('#') && !address.startsWith('?'))";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_screen_is_readable_in_both_modes_and_on_a_phone() {
-    let shop = Shop::busy(options()).await;
+    let shop = Shop::busy(root_options()).await;
     shop.report_nodes().await;
     let tab = open().await;
     for (name, address, text) in screens(&shop) {
@@ -90,7 +100,7 @@ const INSTANCE: [&str; 4] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn images_of_the_documents_show_a_shop() {
-    let shop = Shop::busy(options()).await;
+    let shop = Shop::busy(root_options()).await;
     let tab = open().await;
     tab.size(1120, 620).await;
     for (name, address, text, sources) in [
@@ -123,9 +133,7 @@ async fn empty_store_says_so_on_every_screen() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dashboard_works_below_a_base_path() {
-    let mut options = options();
-    options.base_path = "/a/b".to_string();
-    let shop = Shop::busy(options).await;
+    let shop = Shop::busy(options()).await;
     let tab = open().await;
     for (name, address, text) in screens(&shop) {
         show(&tab, name, &address, text).await;

@@ -39,8 +39,19 @@ pub(crate) struct Shop {
     folder: tempfile::TempDir,
 }
 
-/// Options with which the dashboard changes instances.
+/// The path of the dashboard in most tests, as behind a proxy: a link, a form, a script or a cookie that leaves it out is noticed by the
+/// test of its screen.
+pub(crate) const BASE: &str = "/a/b";
+
+/// Options with which the dashboard changes instances, below a path.
 pub(crate) fn options() -> Options {
+    let mut options = root_options();
+    options.base_path = BASE.to_string();
+    options
+}
+
+/// The same without a path.
+pub(crate) fn root_options() -> Options {
     let mut options = Options::default();
     options.operate = true;
     options.store = "sqlite:shop.db".to_string();

@@ -1,0 +1,2 @@
+-- The server's time.
+SELECT {schema}.now_ms() AS now

@@ -1,0 +1,92 @@
+//! Changes that were made, and that the audit could not record.
+
+use super::*;
+use async_trait::async_trait;
+use outlast_provider::{AuditEntry, ProviderAdmin, ProviderError, forward_provider};
+use outlast_runtime::{BulkChange, BulkVerb};
+
+/// A store whose audit cannot be written.
+struct FullAudit(MemoryProvider);
+
+impl Provider for FullAudit {
+    forward_provider!(Provider, |this| this.0, except(as_management_capability));
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl ProviderAdmin for FullAudit {
+    forward_provider!(ProviderAdmin, |this| this.0, except(append_audit));
+
+    async fn append_audit(&self, _entry: &AuditEntry) -> Result<bool, ProviderError> {
+        Err(ProviderError::retryable("append_audit", "the disk is full"))
+    }
+}
+
+/// The error says both: the change was made, and the audit has no record. It asks for no repetition.
+fn check_error(what: &str, instance: &str, done: Result<bool, ClientError>) {
+    let error = done.expect_err(what);
+    let text = error.to_string();
+    for part in [
+        format!("the change of '{instance}' was made"),
+        "the audit has no record of it".to_string(),
+        "the disk is full".to_string(),
+    ] {
+        assert!(text.contains(&part), "{what}: {part} in {text}");
+    }
+    assert!(error.change_was_made(), "{what}: {text}");
+    let ClientError::Provider(error) = error else { panic!("{what}: {text}") };
+    assert!(!error.is_retryable(), "{what}: {text}");
+}
+
+/// Creates "done", which has ended, and "running".
+async fn two_instances(store: &dyn Provider) {
+    turn(store, "done", 1, 1, vec![started(), completed("out")]).await;
+    turn(store, "running", 1, 1, vec![started()]).await;
+}
+
+async fn is_held(client: &Client, instance: &str) -> bool {
+    client.held_instance(instance).await.unwrap().is_some()
+}
+
+#[tokio::test]
+async fn bulk_change_without_a_record_says_that_it_was_made() {
+    let store = Arc::new(FullAudit(MemoryProvider::new()));
+    let client = Client::new(store.clone());
+    two_instances(&*store).await;
+    let apply = async |verb, instance: &str| {
+        let change = BulkChange {
+            verb,
+            actor: "ada".into(),
+            reason: "a test".into(),
+            request: None,
+            created_before: None,
+        };
+        client.bulk_apply(&change, instance).await
+    };
+    check_error("pause", "running", apply(BulkVerb::Pause, "running").await);
+    assert!(is_held(&client, "running").await);
+    check_error("resume", "running", apply(BulkVerb::Resume, "running").await);
+    assert!(!is_held(&client, "running").await);
+    check_error("cancel", "running", apply(BulkVerb::Cancel, "running").await);
+    let waiting = client.pending_work("running", 10).await.unwrap().unwrap().messages;
+    assert!(waiting.iter().any(|message| message.kind.as_deref() == Some("CancelInstance")), "{waiting:?}");
+    check_error("terminate", "running", apply(BulkVerb::Terminate, "running").await);
+    check_error("delete", "done", apply(BulkVerb::Delete, "done").await);
+    assert!(client.get_instance_info("done").await.is_err(), "it is gone");
+    // A change that was not made has no record, so nothing fails.
+    assert!(!apply(BulkVerb::Delete, "done").await.unwrap());
+}
+
+#[tokio::test]
+async fn single_change_without_a_record_says_that_it_was_made() {
+    let store = Arc::new(FullAudit(MemoryProvider::new()));
+    let client = Client::new(store.clone());
+    two_instances(&*store).await;
+    check_error("pause", "running", client.pause_instance("running", "ada", "a test").await);
+    check_error("resume", "running", client.resume_instance("running", "ada", "a test").await);
+    let missing = client.pause_instance("missing", "ada", "a test").await.unwrap_err();
+    assert!(!missing.change_was_made(), "{missing}");
+}
