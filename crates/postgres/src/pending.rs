@@ -7,6 +7,7 @@ use outlast_provider::{PendingWork, QueuedItem};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+/// The messages and activities that wait for an instance, at most `limit` of each, with their numbers.
 pub(crate) async fn of_instance(db: &Db, instance: &str, limit: usize) -> Result<PendingWork> {
     let instance = owned(instance);
     let mut pending = match db.one(&db.statements.pending_summary, &[(&instance, Type::TEXT)]).await? {
@@ -37,6 +38,7 @@ pub(crate) async fn of_instance(db: &Db, instance: &str, limit: usize) -> Result
     Ok(pending)
 }
 
+/// Reads a message or activity from its row. The payload is not read.
 fn item(row: &Row) -> Result<QueuedItem> {
     Ok(QueuedItem {
         stored_bytes: unsigned(row, "bytes")?,
