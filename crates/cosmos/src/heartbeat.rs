@@ -1,4 +1,4 @@
-//! The task of a process that fetches: it writes heartbeats, shares out slots, reads hints and looks for work without a hint.
+//! The task of a process that fetches. The task writes heartbeats, shares out slots, reads hints, and looks for work without a hint.
 //!
 //! The task starts with the first fetch. A process that stops fetching removes its heartbeat, and the other runtimes take its
 //! slots over at their next heartbeat. The slots of a process that died are taken over after one lease.

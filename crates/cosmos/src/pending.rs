@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::AddAssign;
 
 const PENDING: &str = "pending";
-/// A longer queue is reported with this depth.
+/// The largest depth of a queue that is reported.
 pub(crate) const MOST_COUNTED: usize = 10_000;
 
 const READS: usize = crate::history::READS;
