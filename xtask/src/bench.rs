@@ -76,6 +76,7 @@ fn list() -> String {
 }
 
 impl Args {
+    /// Runs the benchmark of the command line, with a server if the benchmark needs one.
     pub(crate) fn run(&self) -> Result<ExitCode, String> {
         let Call::Named(call) = &self.call;
         let (name, args) = call.split_first().ok_or_else(list)?;
@@ -92,6 +93,7 @@ impl Args {
 }
 
 impl Needs {
+    /// Starts a server if the benchmark needs one for these arguments.
     fn server(&self, args: &[String]) -> Result<Option<Server>, String> {
         let is_needed = match self {
             Self::Nothing => false,
@@ -123,6 +125,7 @@ fn program() -> Result<String, String> {
     built(&["--bin", "outlast"], "outlast")
 }
 
+/// Builds a program for release, and returns its path.
 fn built(targets: &[&str], name: &str) -> Result<String, String> {
     let build = [&["build", "--release", "-p", "outlast-cli"], targets].concat();
     process::output(&mut process::cargo(&build))?;

@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode};
 use outlast_toolkit::postgres::{Cluster, Options};
 use outlast_toolkit::process;
 
+/// Runs `outlast-chaos` with these arguments, and with a server if the store needs one.
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
     let (package, program) = split(args);
     let server = server(args)?;

@@ -27,6 +27,7 @@ pub(crate) struct Mistake {
 /// The files that parts are taken from, with their paths.
 pub(crate) type Sources<'a> = &'a [(&'a str, &'a str)];
 
+/// Writes every page with a part that differs from its source.
 pub(crate) fn run() -> Result<ExitCode, String> {
     let root = process::root();
     let mut files = Vec::new();
@@ -95,6 +96,7 @@ fn part_comment(line: &str) -> Option<(&str, &str)> {
     comment.split_once(": ").filter(|(kind, _)| matches!(*kind, "code" | "methods" | "fields" | "figures"))
 }
 
+/// The current text of a part, from its source.
 fn part(kind: &str, source: &str, sources: Sources<'_>, code: &Hashes) -> Result<String, String> {
     match kind {
         "code" => code::show(source, sources),

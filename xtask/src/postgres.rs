@@ -23,6 +23,7 @@ pub(crate) fn variable_list() -> String {
     crate::listed("Environment variables of the command", VARIABLES.iter().copied())
 }
 
+/// Starts a server, and runs the command with its variables; without a command waits for Enter.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     let options = Options { tls: !args.no_tls, pooled: args.pgbouncer, ..Options::default() };
     let cluster =

@@ -11,7 +11,7 @@ Options of the simulator:
   --seed S        runs one world and prints its trace; --without leaves faults out
   --score A..B    runs each known defect until one of these worlds finds it
   --page FILE     writes the table of the score to this page
-  --sweep LEVEL   repeats stories with a fault at each point: calls, statements, polls or all
+  --sweep LEVEL   runs scripts with a fault at each moment: calls, statements, polls or all
   --bug NAME      gives the world a defect, which must be found
   --json FILE     writes the figures of the run to this file";
 

@@ -43,7 +43,7 @@ impl Suite {
 /// When a suite runs in a run of all suites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// Before all others: the suite finds simple mistakes, or builds the programs of the other suites.
+    /// Before all other suites: the suite finds simple mistakes, or builds the programs of the other suites.
     First,
     /// After the first suites, one suite at a time. These suites wait for timers, disks and servers most of their time.
     Waiting,

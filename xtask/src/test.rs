@@ -43,6 +43,7 @@ fn suite_list<'a>(suites: impl IntoIterator<Item = &'a Suite>) -> String {
     crate::listed("Suites", rows)
 }
 
+/// Runs the chosen suites, and prints the summary or writes the results.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     let suites = args.suites();
     if args.list {

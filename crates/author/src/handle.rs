@@ -6,7 +6,7 @@ use crate::definition::{AcceptedBy, Orchestration};
 use crate::instance_error::InstanceError;
 use crate::key::Key;
 use crate::known::{self, Presence};
-use crate::message::{self, Lane, Message, Request};
+use crate::message::{self, Message, Request, Route};
 use crate::payload::Payload;
 use outlast_provider::{Entropy, OsEntropy};
 use outlast_runtime::{Client, ClientError, OrchestrationStatus, Reset, ResetSummary};
@@ -52,7 +52,7 @@ impl<O: Orchestration> Handle<O> {
     pub fn send<M: Message + AcceptedBy<O>>(&self, message: M) -> Sending<'_> {
         let text = message.encode(self.client.codec()).map_err(|error| self.unencodable(M::NAME, &error));
         // Not an `async fn`: the compiler would repeat the error for a message that is not accepted.
-        Sending(Box::pin(async move { self.send_text(M::NAME, M::LANE, text?).await }))
+        Sending(Box::pin(async move { self.send_text(M::NAME, M::ROUTE, text?).await }))
     }
 
     /// Sends a message and waits for the answer. [`Asking::within`] sets the limit, which is 30 seconds without it.
@@ -63,7 +63,7 @@ impl<O: Orchestration> Handle<O> {
         Asking {
             handle: self,
             name: M::NAME,
-            lane: M::LANE,
+            route: M::ROUTE,
             text: text.map_err(|error| self.unencodable(M::NAME, &error)),
             id,
             patience: Duration::from_secs(30),
@@ -120,7 +120,7 @@ impl<O: Orchestration> Handle<O> {
 
     /// The custom status; `None` if the instance has set none.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl<O: Orchestration> Handle<O> {
 
     /// The value of a key; `None` if the instance or the key does not exist.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     ///
     /// # Errors
     ///
@@ -160,11 +160,12 @@ impl<O: Orchestration> Handle<O> {
         Presence::of(&self.client, &self.instance).await?.reachable(&self.instance)
     }
 
-    async fn send_text(&self, name: &str, lane: Lane, text: String) -> Result<(), InstanceError> {
+    /// Sends an encoded message, after a check that the instance exists and has not ended.
+    async fn send_text(&self, name: &str, route: Route, text: String) -> Result<(), InstanceError> {
         self.look().await?;
-        match lane {
-            Lane::Queue => self.client.enqueue_event(&self.instance, name, text).await?,
-            Lane::Event => self.client.raise_event(&self.instance, name, text).await?,
+        match route {
+            Route::Queue => self.client.enqueue_event(&self.instance, name, text).await?,
+            Route::Event => self.client.raise_event(&self.instance, name, text).await?,
         }
         Ok(())
     }
@@ -208,7 +209,7 @@ impl Future for Sending<'_> {
 
 /// A wait for the end of an instance: [`Handle::result`].
 ///
-/// Cancellation safety: it only reads.
+/// Cancellation safety: the call only reads.
 #[must_use = "nothing is read until it is awaited"]
 pub struct ResultOf<'a, O: Orchestration> {
     handle: &'a Handle<O>,
@@ -263,7 +264,7 @@ pub struct Asking<'a, O: Orchestration, R> {
     handle: &'a Handle<O>,
     /// The name of the message.
     name: &'static str,
-    lane: Lane,
+    route: Route,
     text: Result<String, InstanceError>,
     /// The id of the answer.
     id: String,
@@ -278,8 +279,8 @@ impl<O: Orchestration, R: Payload> Asking<'_, O, R> {
     }
 
     async fn wait(self) -> Result<R, InstanceError> {
-        let Self { handle, name, lane, text, id, patience, .. } = self;
-        handle.send_text(name, lane, text?).await?;
+        let Self { handle, name, route, text, id, patience, .. } = self;
+        handle.send_text(name, route, text?).await?;
         let Handle { client, instance, .. } = handle;
         let answer = client.wait_for_kv_value_or_end(instance, &message::reply_key(&id), patience).await;
         match answer {

@@ -39,7 +39,7 @@ pub enum InstanceError {
     Client(ClientError),
 }
 
-/// The sentence, because `unwrap` and a `main` that returns an error print this text.
+/// Prints the sentence of `Display`, because `unwrap` and a `main` that returns an error print `Debug`.
 impl fmt::Debug for InstanceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let variant = match self {

@@ -22,13 +22,13 @@ use std::time::Duration;
 pub trait Message: Serialize + DeserializeOwned + Send + 'static {
     /// The name of its queue or event.
     const NAME: &'static str;
-    /// The way that it takes.
-    const LANE: Lane;
+    /// The route of the message.
+    const ROUTE: Route;
 }
 
-/// The way of a message to an orchestration.
+/// The route of a message to an orchestration: a queue or a positional event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lane {
+pub enum Route {
     /// A persistent queue: each message is read once, in order, also if it was sent before the orchestration reads.
     Queue,
     /// A positional event, which is dropped if the orchestration does not wait for it.
@@ -100,9 +100,9 @@ pub struct Next<M> {
 impl<M: Message> Next<M> {
     #[track_caller]
     pub(crate) fn new(ctx: &OrchestrationContext) -> Self {
-        let text = match M::LANE {
-            Lane::Queue => ctx.dequeue_event(M::NAME),
-            Lane::Event => ctx.schedule_wait(M::NAME),
+        let text = match M::ROUTE {
+            Route::Queue => ctx.dequeue_event(M::NAME),
+            Route::Event => ctx.schedule_wait(M::NAME),
         };
         Self { ctx: ctx.clone(), text, of: PhantomData }
     }

@@ -3,7 +3,7 @@
 use crate::definition::{AcceptedBy, Orchestration};
 use crate::handle::Handle;
 use crate::instance_error::InstanceError;
-use crate::message::{Lane, Message};
+use crate::message::{Message, Route};
 use crate::payload::{self, Payload};
 use outlast_provider::{Entropy, OsEntropy, StartOutcome};
 use outlast_runtime::{Client, Conflict};
@@ -72,11 +72,13 @@ impl<'a, O: Orchestration> Start<'a, O> {
     /// Stores a message in the same step, with [`Start::or_existing`] also for an existing instance. An existing instance that has
     /// ended reads no message: [`InstanceError::Ended`].
     ///
-    /// The message needs the lane `queue`: an event would come before the instance waits for it.
+    /// The message needs the route `queue`: an event would come before the instance waits for it.
     pub fn with<M: Message + AcceptedBy<O>>(mut self, message: &M) -> Self {
-        let text = match M::LANE {
-            Lane::Queue => message.encode(self.client.codec()),
-            Lane::Event => Err("its lane is `event`, and a start takes messages of queues only".to_string()),
+        let text = match M::ROUTE {
+            Route::Queue => message.encode(self.client.codec()),
+            Route::Event => {
+                Err("its route is `event`, and a start takes messages of queues only".to_string())
+            }
         };
         self.messages.push((M::NAME, text));
         self

@@ -70,7 +70,7 @@ pub struct UndoFailed {
     pub cause: Option<String>,
 }
 
-/// The sentence, because `unwrap` and a `main` that returns an error print this text.
+/// Prints the sentence of `Display`, because `unwrap` and a `main` that returns an error print `Debug`.
 impl fmt::Debug for UndoFailed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("UndoFailed").field(&self.to_string()).finish()

@@ -1,4 +1,4 @@
-//! The commit log of a worker: which commits it made, readable after the worker was killed.
+//! The commit log of a worker: the commits that the worker made, readable after the worker was killed.
 //!
 //! Each worker writes two files: its *counts*, a few numbers that are overwritten, and its *commits*, one line before a
 //! commit is sent to the store and one line for the answer. A SIGKILL does not lose written lines. A kill is *in a

@@ -94,7 +94,7 @@ impl EffectLedger {
         })
     }
 
-    /// Number of activities by how often they ran.
+    /// The number of activities for each number of runs.
     pub(crate) fn histogram(&self) -> Result<BTreeMap<u64, u64>, String> {
         self.with(|transaction| {
             let mut statement = transaction.prepare(HISTOGRAM)?;

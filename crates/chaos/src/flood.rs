@@ -23,7 +23,7 @@ const QUEUE: &str = "flood";
 const PER_EXECUTION: usize = 10;
 /// Senders at a time.
 const SENDERS: usize = 4;
-/// How long one activity of an ordinary instance takes, how many it has, and the time from one start to the next.
+/// For ordinary instances: the duration of one activity, the number of activities, and the time from one start to the next.
 const ACTIVITY: Duration = Duration::from_millis(50);
 const ACTIVITIES: usize = 3;
 const PACE: Duration = Duration::from_millis(20);
@@ -166,12 +166,12 @@ async fn send(provider: &Arc<dyn Provider>, instance: &str, args: &FloodArgs) ->
     Ok(())
 }
 
-/// As many as the steady instance reads.
+/// The number of messages, rounded up to whole executions of the steady instance.
 fn rounded(messages: usize) -> usize {
     messages.div_ceil(PER_EXECUTION) * PER_EXECUTION
 }
 
-/// How long ordinary instances took.
+/// The durations of ordinary instances.
 struct Took {
     p50: Duration,
     p99: Duration,
@@ -228,7 +228,7 @@ fn shown(status: &OrchestrationStatus) -> String {
     }
 }
 
-/// Waits until no message is left; how many are left when the patience ends.
+/// Waits until no message is left. Returns the number of messages that are left when the patience ends.
 async fn drained(provider: &Arc<dyn Provider>, patience: Duration) -> Result<usize, String> {
     let admin = provider.as_management_capability().ok_or("the store cannot be looked into")?;
     let look = || async {

@@ -102,7 +102,7 @@ impl Load {
         ClientView(Arc::clone(&self.shared))
     }
 
-    /// Starts no new jobs and waits until the running ones have ended. Returns `false` if some have not ended in time.
+    /// Starts no new jobs and waits until the running jobs have ended. Returns `false` if a job has not ended in time.
     pub(crate) async fn finish(&mut self, patience: Duration) -> bool {
         self.shared.is_over.store(true, Ordering::SeqCst);
         let all_ended =
@@ -115,7 +115,7 @@ impl Load {
 pub(crate) struct ClientView(Arc<Shared>);
 
 impl ClientView {
-    /// The instances that a backup from now on must contain.
+    /// The instances that every backup after this call must contain.
     pub(crate) fn known(&self) -> Known {
         let client_record = self.0.client_record();
         let id = |(number, _): (&u64, &Option<_>)| Job::of(self.0.seed, *number).instance();

@@ -1,4 +1,4 @@
-//! The PostgreSQL server that `cargo xtask` started. It can be stopped, started and crashed.
+//! The PostgreSQL server that `cargo xtask` started. A test can stop, start and crash the server.
 
 use std::process::Stdio;
 use tokio::process::Command;

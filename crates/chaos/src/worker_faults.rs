@@ -14,7 +14,7 @@ const STOP_EVERY: u64 = 8;
 /// How long to wait for a worker to start, and then to reach a point.
 const TO_START: Duration = Duration::from_secs(3);
 const TO_REACH: Duration = Duration::from_millis(1_500);
-/// How long to wait for a worker to reach a point for a kill that must happen in a commit.
+/// How long to wait for a worker to reach a point, for a kill that must happen in a commit.
 const TO_HOLD_IN_COMMIT: Duration = Duration::from_secs(30);
 
 pub(crate) struct WorkerFaults {
@@ -64,8 +64,8 @@ impl WorkerFaults {
         server.inject_fault(&mut self.rng).await
     }
 
-    /// Stops a worker for longer than its leases. Other workers take over, and the worker does not know that when it
-    /// resumes.
+    /// Stops a worker for longer than its leases. Other workers take the leases over, and the worker continues without this
+    /// information when it resumes.
     async fn stop(&mut self, pool: &mut WorkerPool) -> Result<(), String> {
         let victim = self.rng.index(pool.workers.len());
         let length = LEASE.mul_f64(self.rng.between(120, 220) as f64 / 100.0);

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 pub(crate) const ACK: &str = "ack_work_item";
 
-/// Attempts of a write that is in doubt.
+/// The number of attempts of a write that is in doubt.
 const ATTEMPTS: usize = 4;
 
 /// The document of an activity.
@@ -58,9 +58,9 @@ pub(crate) fn document(
 pub(crate) enum GivenBack<'a> {
     /// The delivery stays counted.
     Counted,
-    /// The delivery is taken off the count.
+    /// The delivery is not counted.
     Uncounted,
-    /// The handler has failed with this text: the failure is kept, and the delivery is taken off the count.
+    /// The handler has failed with this text: the activity keeps the failure, and the delivery is not counted.
     Failed(&'a str),
 }
 
@@ -86,7 +86,7 @@ impl Store {
         Ok(())
     }
 
-    /// An activity was stored outside of a turn.
+    /// Notes that an activity was stored outside of a turn.
     pub(crate) async fn stored_activity(&self, address: &Address, activity: &Item) {
         let is_known = locked(&self.covered).takes(activity.tag.as_deref());
         if is_known {

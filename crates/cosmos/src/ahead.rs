@@ -1,5 +1,5 @@
-//! Completions of activities that carry the turn that follows. The batch of the turn removes the activity, and is guarded by the
-//! gate: no message arrived since the messages were read.
+//! Completions of activities together with the turn that follows. The batch of the turn removes the activity. The batch is guarded
+//! by the gate, which proves that no message arrived after the messages were read.
 
 use crate::activity::ACK;
 use crate::client::{Op, json};

@@ -1,5 +1,5 @@
-//! Requests to the container. Every request ends within a limit, and the answer to a write says whether the write was applied,
-//! refused, or is in doubt.
+//! Requests to the container. Every request ends within a limit, and the answer to a write classifies the write as applied, refused
+//! or in doubt.
 
 use crate::document::Versioned;
 use crate::doubt::{Answer, Refusal, Verdict};
@@ -102,8 +102,8 @@ impl Batched {
         self.answer.verdict()
     }
 
-    /// The error for a caller, if the batch was not applied. A batch that is in doubt may be sent again, whatever its last answer
-    /// is.
+    /// The error for a caller, if the batch was not applied. The error of a batch that is in doubt is retryable, whatever the last
+    /// answer is.
     pub(crate) fn error(&self, operation: &str) -> ProviderError {
         let is_answered = self.verdict() != Verdict::InDoubt;
         let status = self.answer.status.filter(|status| is_answered || is_transient(*status));

@@ -5,9 +5,9 @@
 //! the service is ahead of the local clock by more than `t - r` and by less than `t + 1 s - s`. The bounds of several writes
 //! overlap in an interval about as wide as a round trip.
 //!
-//! A machine's clock within these bounds is used as it is; another one is moved to the nearest bound. The time decides when a
-//! lease is over and in which order messages are taken. It is never a fence: a wrong clock costs a second attempt, and `If-Match`
-//! refuses one of the two.
+//! A machine's time within these bounds is used unchanged; any other time is moved to the nearest bound. The time decides when a
+//! lease is over and in which order messages are taken. The time is never a fence: a wrong clock costs a second attempt, and
+//! `If-Match` refuses one of the two attempts.
 
 /// A monotonic clock of a machine runs this much faster or slower than the clock of the service, in millionths.
 const DRIFT_PPM: i64 = 200;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 pub(crate) const ACK: &str = "ack_orchestration_item";
 
-/// Attempts of a commit whose documents others change: events that are appended, activities that are completed.
+/// The number of attempts of a commit whose documents other calls change: an appended event, a completed activity.
 const ATTEMPTS: usize = 8;
 
 /// A staged turn extends its lease by this time, because it takes several requests.
@@ -183,7 +183,7 @@ impl Store {
         Ok(Applied::Yes { etags, after: None })
     }
 
-    /// The consequences of a commit in this process, and the messages to other instances.
+    /// Updates the state of this process after a commit, and delivers the messages to other instances.
     pub(crate) async fn committed(
         self: &Arc<Self>,
         address: &Address,

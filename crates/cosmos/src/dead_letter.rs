@@ -1,6 +1,6 @@
-//! Dead letters: pages of them, and their way back into a queue. A dead letter is a document of its instance, and becomes a message or an
-//! activity in place: its id stays taken, so that a repeated delivery of an outbox finds it. The audit is another partition, so its record
-//! follows.
+//! Dead letters: pages of dead letters, and the return of a dead letter to its queue. A dead letter is a document of its instance,
+//! and becomes a message or an activity in place: its id stays taken, so that a repeated delivery of an outbox finds it. The audit
+//! is another partition, so its record follows.
 
 use crate::activity;
 use crate::client::{Op, is_conflict};
@@ -158,7 +158,7 @@ impl Store {
         }
     }
 
-    /// Deletes of the dead letters with the lowest numbers those from before a time.
+    /// Among the dead letters with the lowest numbers, deletes the dead letters from before a time.
     pub(crate) async fn prune_dead_letters(&self, before: u64, limit: usize) -> Result<u64, ProviderError> {
         const PRUNE: &str = "prune_dead_letters";
         let oldest: Vec<Versioned<Item>> =

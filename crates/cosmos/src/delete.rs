@@ -46,7 +46,7 @@ enum Fate {
 }
 
 impl Store {
-    /// The instance, unless its deletion is committed. Resumes the purge of a deletion that is.
+    /// The instance, unless its deletion is committed. Resumes the purge of a committed deletion.
     pub(crate) async fn unless_deleted(
         &self,
         operation: &str,
@@ -62,7 +62,7 @@ impl Store {
         }
     }
 
-    /// Reads an instance for lists and counts: an instance whose deletion is committed is gone, whether its purge succeeds or not.
+    /// [`Self::unless_deleted`] for lists and counts: an instance whose deletion is committed is gone, also if its purge fails.
     pub(crate) async fn read_listed(
         &self,
         operation: &str,
@@ -154,7 +154,8 @@ impl Store {
         Err(contended(DELETE, ids.first().map_or("", |id| id.as_str())))
     }
 
-    /// Waits before the next attempt. Two deletions of the same instances give each other up: one of them goes first.
+    /// Waits for a random time before the next attempt. Two deletions of the same instances give each other up; after different
+    /// waits one deletion succeeds first.
     pub(crate) async fn spread(&self, nth: usize) {
         let spread = u64::try_from(self.uid().0 % 32).unwrap_or_default();
         tokio::time::sleep(Duration::from_millis(spread * nth as u64)).await;
@@ -189,7 +190,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Reads an instance, and then the messages that wait: a later one stays.
+    /// Reads an instance, and then its waiting messages. A message that is stored after this read is not deleted.
     pub(crate) async fn found(&self, address: Address) -> Result<Found, ProviderError> {
         let read = self.read_instance(DELETE, &address).await?;
         let arrivals: Vec<Left> = self.client.query(DELETE, &address.partition, sql::ARRIVALS, &[]).await?;

@@ -96,7 +96,7 @@ pub(crate) struct Instance {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lock: Option<Lock>,
     /// Until this time no message of the instance is delivered, although no caller holds a lease: messages that a bounded fetch
-    /// left behind do not overtake delayed ones.
+    /// left behind do not overtake delayed messages.
     #[serde(with = "number::option", default, skip_serializing_if = "Option::is_none")]
     pub(crate) rest: Option<u64>,
     /// The hold of an instance of which no turn is delivered.
@@ -145,12 +145,12 @@ pub(crate) struct Lock {
     pub(crate) secret: Uid,
     #[serde(with = "number")]
     pub(crate) until: u64,
-    /// The process that holds it.
+    /// The process that holds the lease.
     #[serde(rename = "by")]
     pub(crate) holder: Uid,
     #[serde(rename = "part", default, skip_serializing_if = "is_false")]
     pub(crate) is_partial: bool,
-    /// The messages that it covers.
+    /// The messages that the lease covers.
     #[serde(rename = "m")]
     pub(crate) covers: Vec<String>,
 }
@@ -241,7 +241,7 @@ impl Instance {
         (self.deleted_by, self.earlier) = (None, None);
     }
 
-    /// Sets the fields that copy others, for queries.
+    /// Sets the fields that queries read and that copy other fields.
     pub(crate) fn seal(&mut self, write: Uid) {
         let delayed = self.overrides.values().filter_map(|message| message.at).max();
         let held = self.hold.is_some().then_some(u64::MAX);

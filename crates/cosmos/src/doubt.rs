@@ -1,8 +1,8 @@
 //! Decides whether a write was applied.
 //!
-//! An error does not say that a write was refused: the SDK repeats a write whose answer it did not get, and the repetition of an
-//! applied `Create` answers 409, that of an applied `Replace` under `If-Match` 412, and that of an applied `Delete` 404. Such a
-//! write is *in doubt*. Every written document carries the id of its write, so that a read resolves the doubt.
+//! An error does not prove that a write was refused: the SDK repeats a write whose answer it did not receive. The repetition of an
+//! applied `Create` answers 409, of an applied `Replace` under `If-Match` 412, and of an applied `Delete` 404. Such a write is *in
+//! doubt*. Every written document carries the id of its write, so that a read resolves the doubt.
 //!
 //! | answer | one attempt was sent | more were perhaps sent |
 //! |---|---|---|

@@ -209,7 +209,7 @@ pub(crate) fn refused(operation: &str, message: impl Into<String>) -> ProviderEr
     ProviderError::permanent(operation, message).of_class(ErrorClass::Refused)
 }
 
-/// The refusal of a token that holds nothing.
+/// The refusal of a token without a live lease.
 pub(crate) fn lost(operation: &str, token: &str) -> ProviderError {
     refused(operation, outlast_provider_kit::invalid_token(token))
 }
@@ -233,8 +233,8 @@ pub(crate) fn damaged(operation: &str, what: impl std::fmt::Display) -> Provider
 mod tests {
     use super::*;
 
-    /// The classes of the published provider, and those of the statuses that it does not list. 409 and 412 never become errors
-    /// of a call: they are answers about a document, which `doubt.rs` decides about.
+    /// The classes of the published provider, and those of the statuses that it does not list. 409 and 412 never become errors of a
+    /// call: they report the state of a document, and `doubt.rs` handles them.
     #[test]
     fn a_status_is_retryable_or_permanent_and_has_a_class_and_advice() {
         let expected = [

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 pub(crate) const FETCH: &str = "fetch_orchestration_item";
 
-/// Attempts to read and lock an instance that others change.
+/// The number of attempts to read and lock an instance that other processes change.
 const ATTEMPTS: usize = 8;
 
 /// The time for which a waiting fetch leaves work of other slots to their owners.
@@ -52,7 +52,7 @@ struct Partition {
 pub(crate) enum Attempt {
     Turn(Box<FetchedTurn>),
     Nothing,
-    /// Documents changed, or messages were removed and there may be more.
+    /// Documents changed, or messages were removed and more messages may wait.
     Retry,
 }
 

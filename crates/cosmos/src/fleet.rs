@@ -146,7 +146,7 @@ impl Fleet {
     }
 
     /// Whether this process is the worker that looks for the slot's activities, among the live workers of its filter. The worker
-    /// `except` leaves the activity to another one.
+    /// `except` leaves the activity to another worker.
     pub(crate) fn works(&self, slot: u8, group: &str, except: Option<Uid>, now_ms: u64) -> bool {
         let mut workers: Vec<Uid> = self
             .live(now_ms)

@@ -1,5 +1,5 @@
-//! Hints: small documents by which a process notifies another one of work that it stored. A hint is advisory: the work is in the
-//! partition of its instance, and the repair query finds it without a hint.
+//! Hints: small documents by which a process notifies another process of work that it stored. A hint is advisory: the work is in
+//! the partition of its instance, and the repair query finds the work without a hint.
 //!
 //! | partition | hint of | read by |
 //! |---|---|---|
@@ -314,7 +314,7 @@ impl Store {
         self.hint(layout::work(), &hint).await;
     }
 
-    /// Writes a hint. A lost hint delays its work, and loses none.
+    /// Writes a hint. A lost hint delays its work, which the repair query finds.
     async fn hint(&self, partition: String, content: &impl Serialize) {
         let id = self.uid().to_string();
         let hint = Hint { id, partition: partition.clone(), t: "n".to_string(), d: content, ttl: LIFE };

@@ -161,7 +161,7 @@ impl Store {
         Err(contended(LOAD, instance))
     }
 
-    /// The documents of an execution, the one that counts last; `None` if a document is newer than the instance.
+    /// The documents of an execution, with the valid document last; `None` if a document is newer than the instance.
     pub(crate) async fn execution_documents(
         &self,
         operation: &str,

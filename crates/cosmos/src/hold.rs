@@ -21,7 +21,7 @@ const HOLD_TURN: &str = "hold_turn";
 const RELEASE: &str = "release_instance";
 const HELD: &str = "held_instance";
 
-/// Attempts to write an instance that others change.
+/// The number of attempts to write an instance that other calls change.
 const ATTEMPTS: usize = 8;
 
 /// A process reads a held instance again after this time, in case that the hint of its release is lost.

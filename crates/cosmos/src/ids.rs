@@ -68,8 +68,8 @@ pub(crate) enum MessageKey {
     Sent(SentKey),
 }
 
-/// The position of a message among all messages that turns ever send. The uid tells instances apart that had the same id one
-/// after the other, and a rev is never used twice, not even by an attempt that failed.
+/// The position of a message among all messages that turns ever send. The uid distinguishes instances that had the same id one
+/// after the other. A rev is never used twice, not even after an attempt that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SentKey {
     /// The uid of the sending instance.

@@ -36,10 +36,10 @@ impl Store {
     }
 
     /// Replaces the instance under `If-Match`, or creates it, with further operations in the same batch. `events` is the id of a
-    /// document of events in the batch: it proves the write for longer than the instance does.
+    /// document of events in the batch, which proves the write for longer than the instance does.
     ///
-    /// A write gives a deletion up that marked the instance and is not committed: the deletion would remove an instance that is
-    /// not the one that its caller saw.
+    /// If a deletion has marked the instance and is not committed, the write gives the deletion up: the caller of the deletion saw
+    /// the instance before this write.
     pub(crate) async fn write_instance(
         &self,
         operation: &str,
@@ -58,7 +58,7 @@ impl Store {
         self.replace_instance(operation, before, instance, write, further, events).await
     }
 
-    /// Replaces the instance as [`Self::write_instance`] does, and leaves the mark of a deletion in it.
+    /// [`Self::write_instance`] that keeps the mark of a deletion.
     pub(crate) async fn replace_instance(
         &self,
         operation: &str,

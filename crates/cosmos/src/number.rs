@@ -47,7 +47,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     }
 }
 
-/// Reads and writes a number that may be absent.
+/// The serialisation of a number that may be absent.
 pub(crate) mod option {
     use serde::{Deserialize, Deserializer, Serializer};
 

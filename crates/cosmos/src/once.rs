@@ -27,7 +27,8 @@ struct Key {
 }
 
 impl Store {
-    /// Stores a message and its key. The gate is written under `If-Match`, so that one of two senders counts the messages again.
+    /// Stores a message and its key. The gate is written under `If-Match`, so that of two concurrent calls the second fails and
+    /// counts the messages again.
     pub(crate) async fn enqueue_once(
         &self,
         item: &WorkItem,

@@ -137,7 +137,7 @@ impl Store {
         }
         Err(ProviderError::retryable(
             operation,
-            format!("no answer for instance '{}': try again", address.id),
+            format!("Cosmos DB did not answer a write for instance '{}': try again", address.id),
         ))
     }
 
@@ -145,7 +145,7 @@ impl Store {
         let Some(faults) = locked(&self.outbox_faults).clone() else { return Ok(()) };
         let took = faults.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         match took {
-            Ok(_) => Err(ProviderError::retryable(DELIVER, "a fault of the test")),
+            Ok(_) => Err(ProviderError::retryable(DELIVER, "injected fault: the message is not delivered")),
             Err(_) => Ok(()),
         }
     }

@@ -74,7 +74,7 @@ impl Store {
             }
             let repair_at = self.repair_due().await;
             let until = due.unwrap_or(u64::MAX).min(repair_at).min(give_up_at);
-            // A millisecond at least: the time may stand still in tests.
+            // The fetch waits at least 1 ms: virtual time may not advance.
             let pause = Duration::from_millis(until.saturating_sub(now).clamp(1, 60_000));
             seat.set_waiting(true);
             self.seek_now.notify_one();
@@ -90,7 +90,7 @@ impl Store {
 impl Store {
     async fn look_for_work(self: &Arc<Self>, patience: Duration) -> Result<(), ProviderError> {
         match self.repair(self.now()).await {
-            // Own work is found without the query.
+            // The fetch finds items of this process without the repair query.
             Err(error) if !patience.is_zero() => {
                 tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "repair failed");
                 Ok(())

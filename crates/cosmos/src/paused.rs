@@ -1,5 +1,5 @@
-//! Paused orchestrations: one document of the store, changed under its version. A runtime reads it once per second while it runs turns,
-//! so it is a single read, and the read sees every acknowledged write.
+//! Paused orchestrations: one document of the store, changed under its version. A runtime reads this document once per second while
+//! the runtime runs turns. The read is a single request, and sees every acknowledged write.
 
 use crate::client::Op;
 use crate::doubt::{Refusal, Verdict};
@@ -17,7 +17,7 @@ const LIST: &str = "paused_orchestrations";
 /// The id of the document.
 const ID: &str = "p";
 
-/// Attempts to write the document that others change, or whose last write is in doubt.
+/// The number of attempts to write the document while other processes change it or its last write is in doubt.
 const ATTEMPTS: usize = 8;
 
 /// All paused orchestrations: `t = "p"`.
@@ -43,7 +43,7 @@ struct Entry {
 }
 
 impl Store {
-    /// Adds an orchestration to the paused ones.
+    /// Adds an orchestration to the set of paused orchestrations.
     pub(crate) async fn pause_orchestration(
         &self,
         orchestration: &str,
@@ -71,7 +71,7 @@ impl Store {
         Err(contended(PAUSE))
     }
 
-    /// Removes an orchestration from the paused ones.
+    /// Removes an orchestration from the set of paused orchestrations.
     pub(crate) async fn resume_orchestration(
         &self,
         orchestration: &str,

@@ -18,7 +18,7 @@ use std::ops::AddAssign;
 const PENDING: &str = "pending";
 const QUEUE_PAGE: &str = "queue_page";
 const TAG_DEPTHS: &str = "tag_depths";
-/// A longer queue is reported with this depth.
+/// The largest depth of a queue that is reported.
 pub(crate) const MOST_COUNTED: usize = 10_000;
 
 const READS: usize = crate::history::READS;

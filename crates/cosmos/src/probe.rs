@@ -1,5 +1,5 @@
-//! Tests whether the account respects `If-Match` on the read of a batch. Staged turns and run-ahead commits depend on it, and no
-//! page of Cosmos DB promises it, so the first process that opens a container tests it.
+//! Tests whether the account respects `If-Match` on the read of a batch. Staged turns and run-ahead commits depend on this
+//! condition, which no page of Cosmos DB promises, so the first process that opens a container tests the account.
 
 use crate::client::{Batched, Client, Op};
 use crate::doubt::{Refusal, Verdict};

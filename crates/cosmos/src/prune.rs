@@ -40,8 +40,8 @@ impl Store {
         Err(contended(operation, &address.id))
     }
 
-    /// Removes old executions of an instance, in one step: the step removes documents or hides them. Hidden documents are removed
-    /// after it, by this call or by the next one that prunes or runs the instance.
+    /// Removes old executions of an instance in one step, which removes documents or hides them. This call removes the hidden
+    /// documents after the step; otherwise the next call that prunes or runs the instance removes them.
     pub(crate) async fn prune(
         &self,
         instance: &str,
@@ -80,8 +80,8 @@ impl Store {
         Err(contended(PRUNE, instance))
     }
 
-    /// The documents of old executions: those of executions, and those of events. The newest execution that stays moves into the
-    /// instance if the one there is old.
+    /// The documents of old executions and of their events. If the execution in the instance document is old, the newest execution
+    /// that stays moves into the instance document.
     async fn documents_of(
         &self,
         address: &Address,
@@ -105,7 +105,7 @@ impl Store {
         Ok((documents, events))
     }
 
-    /// The documents of an execution that moves into the instance.
+    /// The documents of the execution that the instance document takes over.
     async fn ids_of(
         &self,
         address: &Address,
@@ -118,8 +118,8 @@ impl Store {
         Ok(found.into_iter().map(|document| document.id).collect())
     }
 
-    /// Removes documents in one step with the instance. Those that do not fit into that batch are hidden by it, and removed after
-    /// it.
+    /// Removes documents in one batch with the write of the instance document. If the batch is full, the instance document lists
+    /// the remaining documents as dropped, and `recover` deletes them.
     async fn pruned(
         &self,
         address: &Address,
@@ -136,7 +136,7 @@ impl Store {
         if is_last && is_half_removed(&next) {
             let next = Versioned { etag, document: next };
             if let Err(error) = self.recover(PRUNE, address, next).await {
-                tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "pruned documents stay hidden for now");
+                tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "documents of pruned executions are not deleted yet");
             }
         }
         Ok(true)

@@ -1,4 +1,4 @@
-//! Removal of the documents of instances whose deletion is committed. Every process that meets such an instance resumes it.
+//! Removal of the documents of instances whose deletion is committed. Every process that reads such an instance resumes the removal.
 //!
 //! The record stays until every purge is complete, because a marked instance without a record counts as not deleted. So a
 //! purge is complete only when a read shows that the marked instance is gone, or its removal was acknowledged.

@@ -1,8 +1,8 @@
 //! The knowledge of this process about waiting messages and activities.
 //!
-//! The documents in the partitions are authoritative; this is an index of them in memory. Own writes enter it at once; hints
-//! ([`crate::hints`]) and the repair query ([`crate::repair`]) add the writes of other processes. A wrong entry costs a request,
-//! never a message: a fetch reads the partition before it takes a lease.
+//! The documents in the partitions are authoritative; this module holds an index of them in memory. Writes of this process enter
+//! the index immediately; hints ([`crate::hints`]) and the repair query ([`crate::repair`]) add the writes of other processes. A
+//! wrong entry costs a request and loses no message: a fetch reads the partition before it takes a lease.
 
 use crate::client::REQUEST_LIMIT;
 use crate::hints::TurnHint;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// The place of a message in the line: the time at which it is visible, and the number of its arrival.
+/// The position of a message in the order of delivery: the time at which the message is visible, and the number of its arrival.
 type Place = (u64, u64);
 
 #[derive(Default)]
@@ -185,7 +185,7 @@ impl Ready {
         }
     }
 
-    /// A message was stored.
+    /// Adds a message that was stored.
     pub(crate) fn arrived(&self, instance: &str, id: &str, visible_at: u64, sequence: u64) {
         self.state().insert(instance, id, (visible_at, sequence));
         self.wake();
@@ -201,7 +201,7 @@ impl Ready {
         !is_known
     }
 
-    /// A fetch leased the instance.
+    /// Notes that a fetch leased the instance.
     pub(crate) fn adopt(&self, instance: &str) {
         let mut state = self.state();
         if state.turns.get(instance).is_some_and(|turns| turns.is_offered) {
@@ -212,7 +212,7 @@ impl Ready {
         }
     }
 
-    /// A hint of a message was read.
+    /// Adds a message whose hint was read.
     pub(crate) fn hinted(&self, hint: &TurnHint, now: u64) {
         let mut state = self.state();
         if state.consumed.contains(&hint.instance, hint.sequence) {
@@ -271,7 +271,7 @@ impl Ready {
         }
     }
 
-    /// The lease or the rest of an instance ends at another time.
+    /// Records a new end of the lease or the rest of an instance.
     pub(crate) fn locked(&self, instance: &str, until: u64) {
         if let Some(turns) = self.state().turns.get_mut(instance) {
             turns.until = until;
@@ -300,7 +300,7 @@ impl Ready {
         self.wake();
     }
 
-    /// Messages were given back with a delay.
+    /// Records messages that were given back with a delay.
     pub(crate) fn delayed(&self, instance: &str, ids: &[String], until: u64) {
         let mut state = self.state();
         state.generation += 1;
@@ -328,7 +328,7 @@ impl Ready {
 }
 
 impl Turns {
-    /// An instance that was held is read again.
+    /// Makes the next fetch read an instance again that was held.
     fn look_again(&mut self) {
         if std::mem::take(&mut self.is_held) {
             self.until = 0;

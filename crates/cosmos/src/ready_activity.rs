@@ -27,7 +27,7 @@ impl IndexedActivity {
 }
 
 impl Ready {
-    /// An activity is stored, or was changed by this process.
+    /// Adds an activity that is stored or that this process has changed.
     pub(crate) fn stored_activity(&self, address: &Address, item: &Item, etag: &str) {
         let key = (item.o.clone(), address.id.clone(), item.id.clone());
         let document = Some(Versioned { etag: etag.to_string(), document: item.clone() });
@@ -44,7 +44,7 @@ impl Ready {
         self.wake();
     }
 
-    /// A hint of an activity with its document was read.
+    /// Adds an activity from a hint with its document.
     pub(crate) fn hinted_activity(&self, address: &Address, item: &Item, etag: &str) -> bool {
         let key = (item.o.clone(), address.id.clone(), item.id.clone());
         let mut state = self.state();
@@ -56,7 +56,7 @@ impl Ready {
         is_new
     }
 
-    /// The orchestration of an instance has this name and version from now on.
+    /// Records the name and version of the orchestration of an instance.
     pub(crate) fn named(&self, instance: &str, name: &str, version: &str) {
         let mut state = self.state();
         for (_, activity) in state.activities.iter_mut().filter(|((_, owner, _), _)| owner == instance) {
@@ -66,7 +66,7 @@ impl Ready {
         }
     }
 
-    /// An activity was found by a query.
+    /// Adds an activity that a query found.
     pub(crate) fn found_activity(&self, address: &Address, item: &Item, skew: u64) -> bool {
         let key = (item.o.clone(), address.id.clone(), item.id.clone());
         let mut state = self.state();

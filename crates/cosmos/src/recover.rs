@@ -17,7 +17,7 @@ use outlast_provider::ProviderError;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Attempts of a batch that is in doubt, and rounds of a sweep.
+/// The number of attempts of a batch that is in doubt, and the number of rounds of a sweep.
 const ATTEMPTS: usize = 4;
 const ROUNDS: usize = 100;
 
@@ -122,7 +122,7 @@ impl Store {
         Err(contended(operation, &address.id))
     }
 
-    /// Documents of dead revs, or else dropped ones. Clears the marks of which no document is left.
+    /// The documents of dead revs; if there are none, the dropped documents. Clears the marks without a remaining document.
     async fn left_behind(
         &self,
         operation: &str,

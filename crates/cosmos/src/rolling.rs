@@ -1,4 +1,4 @@
-//! Counts over all dispatch slots, of which each read counts only some again.
+//! Counts over all dispatch slots. Each read counts only some dispatch slots again.
 //!
 //! Cosmos DB returns a row for each counted document, so a count of a whole store costs as much as the store has documents. A
 //! rolling count remembers the count of each dispatch slot. A read counts the dispatch slots again that were counted the longest
@@ -13,7 +13,7 @@ const FIRST: usize = 4;
 /// Slots with [`Rolling::rows`] rows are counted at most once in this time.
 const PAUSE_MS: u64 = 30_000;
 
-/// The counts of one slot: of several kinds of rows.
+/// The counts of one slot, for each kind of rows.
 pub(crate) type Counts<const KINDS: usize> = [u64; KINDS];
 
 pub(crate) struct Rolling<const KINDS: usize> {

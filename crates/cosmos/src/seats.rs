@@ -39,7 +39,7 @@ impl Roles {
         self.activities.values().any(|tags| tags.matches(tag))
     }
 
-    /// Whether there is a kind of work in these roles that is not in the others.
+    /// Whether these roles have a kind of work that `others` lacks.
     pub(crate) fn exceeds(&self, others: &Self) -> bool {
         let is_new = |group: &String| !others.activities.contains_key(group);
         (self.turns && !others.turns) || self.activities.keys().any(is_new)

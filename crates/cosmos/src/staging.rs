@@ -31,7 +31,8 @@ impl Default for Limits {
 /// A larger document of events is split, so that a reader gets them in pages.
 pub(crate) const HISTORY_BYTES: usize = 1_000_000;
 
-/// The most tombstones of cancelled activities in a flip. Further ones are dropped: their workers notice the cancellation later.
+/// The most tombstones of cancelled activities in a flip. Further cancelled activities are dropped: their workers notice the
+/// cancellation later.
 const MOST_CANCELLED: usize = 90;
 
 /// The size of the tombstone of a consumed message.

@@ -53,8 +53,8 @@ impl Store {
         self.announced(&address, &[&message], self.create(operation, &address, &message.id, operations)).await
     }
 
-    /// Stores a message unless this number of messages waits. The gate is written under `If-Match`, so that one of two senders
-    /// counts the messages again.
+    /// Stores a message unless this number of messages waits. The gate is written under `If-Match`, so that of two concurrent calls
+    /// the second fails and counts the messages again.
     pub(crate) async fn enqueue_within(&self, item: &WorkItem, most: usize) -> Result<bool, ProviderError> {
         const ENQUEUE: &str = "enqueue_within";
         let row = message_row(ENQUEUE, item)?;

@@ -59,7 +59,7 @@ pub(crate) struct Tails {
 }
 
 impl Tails {
-    /// A fetch leased all visible messages of an instance.
+    /// Notes that a fetch leased all visible messages of an instance.
     pub(crate) fn leased(&self, secret: Uid, ground: Ground) {
         let mut leased = locked(&self.leased);
         if leased.len() >= MOST {
@@ -85,7 +85,8 @@ impl Tails {
 }
 
 impl Store {
-    /// A turn was committed. `after` is the instance as the commit wrote it, `sent` are messages of the turn to its own instance.
+    /// Notes that a turn was committed. `after` is the instance as the commit wrote it; `sent` are messages of the turn to its own
+    /// instance.
     pub(crate) fn follow(
         &self,
         address: &Address,

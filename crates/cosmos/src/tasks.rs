@@ -1,4 +1,4 @@
-//! The owner of the tasks of this crate.
+//! Starts and ends the tasks of this crate.
 
 use outlast_provider::ProviderError;
 use std::future::Future;

@@ -41,7 +41,7 @@ impl Time {
         }
     }
 
-    /// Whether the store's time was given: it may stand still.
+    /// Whether the store's time was given. A given time may be virtual, and then does not advance by itself.
     pub(crate) fn is_given(&self) -> bool {
         self.given.is_some()
     }

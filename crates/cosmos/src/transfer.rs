@@ -1,8 +1,8 @@
 //! Exports and imports of instances.
 //!
 //! An export reads the partition of the instance twice: if a document has another version at the second read, or the instance has
-//! an undelivered message to another one, the export begins again. An import is a turn that writes all documents of the instance
-//! under its version, in one batch or staged, as a commit does. The audit is another partition, so its record follows.
+//! an undelivered message to another instance, the export begins again. An import is a turn that writes all documents of the
+//! instance under its version, in one batch or staged, as a commit does. The audit is another partition, so its record follows.
 
 use crate::activity;
 use crate::client::json;
@@ -311,7 +311,7 @@ impl Store {
     }
 }
 
-/// The commit to which an import corresponds, for the consequences in this process.
+/// The commit to which an import corresponds, for the update of the state of this process.
 fn plan(rows: &ImportRows) -> Result<CommitPlan, ProviderError> {
     let execution_id = rows.executions.last().map_or(1, |execution| execution.execution_id);
     let metadata = ExecutionMetadata {

@@ -124,7 +124,7 @@ pub fn failure(item: TokenStream) -> TokenStream {
 /// |---|---|
 /// | `#[message(name = "approval")]` | the name of the queue; without it, the name of the type in `snake_case` |
 /// | `#[message(reply = Total)]` | the type of the answer: clients can `ask` |
-/// | `#[message(lane = event)]` | a positional event, which is dropped if the orchestration does not wait for it; the default is `queue` |
+/// | `#[message(route = event)]` | a positional event, which is dropped if the orchestration does not wait for it; the default is `queue` |
 /// | `#[message(crate = duroxide)]` | the name under which the program depends on `outlast` |
 #[proc_macro_derive(Message, attributes(message))]
 pub fn message(item: TokenStream) -> TokenStream {

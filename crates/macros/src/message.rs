@@ -7,7 +7,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Error, Ident, LitStr, Path, Token, Type};
 
-const KNOWN: &[&str] = &["name", "reply", "lane", "crate"];
+const KNOWN: &[&str] = &["name", "reply", "route", "crate"];
 
 /// The arguments of `#[message(..)]`.
 #[derive(Default)]
@@ -47,11 +47,11 @@ impl Arguments {
             "reply" => self.reply = Some(input.parse()?),
             "crate" => self.krate = Some(input.parse()?),
             _ => {
-                let lane: Ident = input.parse()?;
-                self.is_event = match lane.to_string().as_str() {
+                let route: Ident = input.parse()?;
+                self.is_event = match route.to_string().as_str() {
                     "queue" => false,
                     "event" => true,
-                    _ => return Err(Error::new(lane.span(), "a lane is `queue` or `event`")),
+                    _ => return Err(Error::new(route.span(), "a route is `queue` or `event`")),
                 };
             }
         }
@@ -67,14 +67,14 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
     let krate = krate(arguments.krate.as_ref());
     let ident = &item.ident;
     let name = arguments.name.map_or_else(|| snake_case(&ident.unraw().to_string()), |name| name.value());
-    let lane = if arguments.is_event { quote!(Event) } else { quote!(Queue) };
+    let route = if arguments.is_event { quote!(Event) } else { quote!(Queue) };
     let reply = arguments.reply.map(|reply| {
         quote_spanned!(reply.span()=> impl #krate::author::Request for #ident { type Reply = #reply; })
     });
     Ok(quote! {
         impl #krate::author::Message for #ident {
             const NAME: &'static str = #name;
-            const LANE: #krate::author::Lane = #krate::author::Lane::#lane;
+            const ROUTE: #krate::author::Route = #krate::author::Route::#route;
         }
         #reply
     })

@@ -11,13 +11,13 @@ use outlast_provider::FetchedWork;
 use outlast_provider_kit::rows;
 use tokio_postgres::types::Type;
 
-/// Most activities for one fetch, so that other fetches of the same poll get some too.
+/// The largest number of activities of one fetch, so that other fetches of the same poll receive activities too.
 const MOST_ITEMS: usize = 256;
 
 /// The activities of a fetch, guarded until the caller has them.
 pub(crate) struct Gathered {
     most: usize,
-    /// The leased activities of each poll that found some.
+    /// The activities that each poll has leased.
     decoded: Vec<Decoded>,
 }
 
@@ -42,8 +42,8 @@ impl Gathered {
         self.most.saturating_sub(items.count())
     }
 
-    /// Adds the activities that a poll has leased. Returns whether another poll is needed: only activities that became dead letters
-    /// are replaced.
+    /// Adds the activities that a poll has leased. Returns whether another poll is needed, which replaces activities that became
+    /// dead letters.
     pub(crate) async fn add(
         &mut self,
         db: &Db,
@@ -109,6 +109,7 @@ async fn decoded(db: &Db, leased: Guarded<Vec<RawActivity>>) -> Result<Decoded> 
     Ok(Decoded { leased, items })
 }
 
+/// Turns leased activities into dead letters, each with its reason.
 async fn store_dead_letters(db: &Db, damaged: &[(&RawActivity, String)]) -> Result<()> {
     for (activity, _) in damaged {
         // The reason may quote the activity, so it goes to the table and not to the log.

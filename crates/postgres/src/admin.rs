@@ -198,7 +198,7 @@ impl ProviderAdmin for PostgresProvider {
             after = *last;
             left -= page.len();
             for (_, instance) in &page {
-                // Deleted since it was listed: nothing to prune.
+                // The instance was deleted after it was listed, so it has nothing to prune.
                 let pruned = during(BULK, delete::prune(&self.shared.db, instance, &options).await)?;
                 let Some(pruned) = pruned else { continue };
                 add_pruned(&mut total, &pruned);
@@ -372,7 +372,8 @@ impl ProviderAdmin for PostgresProvider {
     ) -> Answer<Option<DeleteInstanceResult>> {
         const DELETE: &str = "delete_ended";
         let mut total = DeleteInstanceResult::default();
-        // A root that another process deletes meanwhile must not send its neighbours to transactions of their own.
+        // Each page is selected again before its removal: if another process has deleted one root of the page, the removal of the
+        // whole page would be refused, and each root would be removed in a transaction of its own.
         let filter = InstanceFilter {
             instance_ids: Some(roots.to_vec()),
             completed_before: Some(ended_before),

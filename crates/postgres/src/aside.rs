@@ -24,7 +24,7 @@ impl SettingAside {
     }
 }
 
-/// Sets messages of leased instances aside. An error is no loss: the next poll that reads the messages reports them again.
+/// Sets messages of leased instances aside. After an error the messages stay, and the next poll that reads them reports them again.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let all = async {
         while set_aside(&shared.db).await? == MOST && !shared.is_closed() {}

@@ -23,7 +23,7 @@ macro_rules! columns {
         }
 
         impl $name {
-            /// In the order of the function's parameters.
+            /// The columns, in the order of the function's parameters.
             pub(crate) fn params(&self) -> Vec<Param<'_>> {
                 vec![$((&self.$column as _, Type::$type),)+]
             }
@@ -32,7 +32,7 @@ macro_rules! columns {
 }
 
 columns!(
-    /// `commit_1`.
+    /// The parameters of `commit_1`.
     CommitColumns {
         member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, secret: Vec<u8> => BYTEA_ARRAY,
         activity_row: i64 => INT8_ARRAY, inputs: i32 => INT4_ARRAY,
@@ -83,6 +83,7 @@ impl CommitColumns {
         }
     }
 
+    /// Adds a commit: its fence, its outcome and its turn.
     fn add(&mut self, member: i32, commit: &Commit) -> Result<(), PostgresError> {
         self.member.push(member);
         self.instance.push(owned(instance_of(commit)));
@@ -120,7 +121,7 @@ impl CommitColumns {
         }
     }
 
-    /// An activity without a turn.
+    /// Adds an empty turn, for an outcome of an activity without a turn.
     fn add_nothing(&mut self) {
         self.execution.push(0);
         for texts in [
@@ -142,6 +143,7 @@ impl CommitColumns {
         self.terminal.push(None);
     }
 
+    /// Adds the writes of a turn. `current` is the current execution of the instance before the turn, 0 for the first turn of a start.
     fn add_turn(&mut self, member: i32, plan: &CommitPlan, current: u64) -> Result<(), PostgresError> {
         let metadata = &plan.metadata;
         let is_named = metadata.orchestration_name.is_some() && metadata.orchestration_version.is_some();
@@ -219,7 +221,7 @@ impl CommitColumns {
 }
 
 columns!(
-    /// `enqueue_messages_1`.
+    /// The parameters of `enqueue_messages_1`.
     MessageColumns {
         member: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, item: String => TEXT_ARRAY, delay: i64 => INT8_ARRAY,
         not_before: i64 => INT8_ARRAY, begins: bool => BOOL_ARRAY, most: Option<i64> => INT8_ARRAY,
@@ -245,7 +247,7 @@ impl MessageColumns {
 }
 
 columns!(
-    /// `enqueue_activities_1`.
+    /// The parameters of `enqueue_activities_1`.
     ActivityColumns {
         item: String => TEXT_ARRAY, instance: String => TEXT_ARRAY, execution: i64 => INT8_ARRAY, activity: i64 => INT8_ARRAY,
         session: Option<String> => TEXT_ARRAY, tag: Option<String> => TEXT_ARRAY,
@@ -268,7 +270,7 @@ impl ActivityColumns {
 }
 
 columns!(
-    /// `start_1`.
+    /// The parameters of `start_1`.
     StartColumns {
         member: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, item: String => TEXT_ARRAY, delay: i64 => INT8_ARRAY,
         use_existing: bool => BOOL_ARRAY, secret: Option<Vec<u8>> => BYTEA_ARRAY, lock_ms: i64 => INT8_ARRAY,
@@ -297,7 +299,7 @@ impl StartColumns {
 }
 
 columns!(
-    /// `renew_1`.
+    /// The parameters of `renew_1`.
     RenewColumns {
         member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, activity_row: i64 => INT8_ARRAY,
         secret: Vec<u8> => BYTEA_ARRAY, extend: i64 => INT8_ARRAY,
@@ -321,7 +323,7 @@ impl RenewColumns {
 }
 
 columns!(
-    /// `abandon_1`.
+    /// The parameters of `abandon_1`.
     AbandonColumns {
         member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, activity_row: i64 => INT8_ARRAY,
         secret: Vec<u8> => BYTEA_ARRAY, delay: Option<i64> => INT8_ARRAY, ignore: bool => BOOL_ARRAY,
@@ -357,7 +359,7 @@ fn place(lease: &Lease) -> (i32, String, i64) {
     }
 }
 
-/// `fetch_turns_1`, for fetches that ask for the same.
+/// The parameters of `fetch_turns_1`, for fetches with the same terms.
 pub(crate) struct TurnColumns<'a> {
     secrets: &'a Vec<Vec<u8>>,
     lock_ms: i64,
@@ -388,7 +390,7 @@ impl<'a> TurnColumns<'a> {
     }
 }
 
-/// `fetch_activities_1`, for fetches that ask for the same tags.
+/// The parameters of `fetch_activities_1`, for fetches that ask for the same tags.
 pub(crate) struct ActivityAskColumns<'a> {
     secrets: &'a Vec<Vec<u8>>,
     owners: Vec<Option<String>>,

@@ -87,7 +87,7 @@ impl Connector {
     /// A connection whose task is not started yet.
     pub(crate) async fn connect(&self) -> Result<(Client, Driver)> {
         match self.connect_once().await {
-            // The callback may have returned a password that was replaced meanwhile: the second attempt asks it again.
+            // The callback may have returned a password that was replaced meanwhile: the second attempt calls the callback again.
             Err(PostgresError::Login { code, .. })
                 if self.password.is_some() && code == SqlState::INVALID_PASSWORD.code() =>
             {
@@ -97,6 +97,7 @@ impl Connector {
         }
     }
 
+    /// Asks for the password, and tries the hosts in their order. Returns the last error if no host accepts.
     async fn connect_once(&self) -> Result<(Client, Driver)> {
         let password = match &self.password {
             Some(source) => Some(source.ask(self.per_host).await?),
@@ -128,7 +129,7 @@ impl Connector {
         let count = self.hosts.len();
         let first = match (self.remembers, self.is_random) {
             (true, _) => self.last.load(Ordering::Relaxed),
-            // Every start is valid: the store spreads its connections over the hosts.
+            // Any host may be the first: the store spreads its connections over the hosts.
             (false, true) => self.last.load(Ordering::Relaxed) + 1,
             (false, false) => 0,
         };
@@ -179,6 +180,7 @@ fn one_by_one(config: &Config) -> Vec<Config> {
     (0..count).map(alone).collect()
 }
 
+/// The configuration without hosts, addresses and ports: the driver can add hosts to a configuration but not remove them.
 fn without_hosts(config: &Config) -> Config {
     let mut one = Config::new();
     if let Some(user) = config.get_user() {

@@ -11,8 +11,8 @@ pub(crate) async fn contained<T>(future: impl Future<Output = T>) -> Result<T, S
     AssertUnwindSafe(future).catch_unwind().await.map_err(message)
 }
 
-/// The message of a panic if it is a text of the source. A formatted text may quote data, so only the panic hook of the process
-/// gets it. A payload may panic when it is dropped, so it is forgotten.
+/// The message of a panic if the message is a literal of the source. A formatted message may quote data, so only the panic hook of
+/// the process receives it. The payload of a panic may panic when it is dropped, so this function forgets the payload.
 fn message(payload: Box<dyn Any + Send>) -> String {
     match payload.downcast::<&'static str>() {
         Ok(text) => (*text).to_string(),

@@ -54,6 +54,7 @@ pub(crate) struct Db {
 }
 
 impl Db {
+    /// Reads the configuration and makes both pools. Opens no connection.
     pub(crate) fn new(config: &ProviderConfig, counters: Arc<Counters>) -> Result<Self> {
         let options::ConnectionConfig::Url(text) = &config.connection;
         let schema = SchemaName::checked(config.schema_name.as_deref().unwrap_or(crate::names::DEFAULT))?;
@@ -163,6 +164,7 @@ impl Db {
         }
     }
 
+    /// Runs a read on a connection, within the deadline.
     async fn read_on(
         &self,
         client: &Connection,

@@ -1,4 +1,4 @@
-//! Dead letters: pages of them, and their way back into a queue.
+//! Dead letters: pages of dead letters, and the return of a dead letter to its queue.
 
 use crate::db::{Db, Param, Result, cell, column, id_column, key_column, text, text_option, unsigned};
 use crate::text::{owned, owned_option};
@@ -7,12 +7,14 @@ use outlast_provider_kit::RequeuedRow;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+/// The newest dead letters.
 pub(crate) async fn newest(db: &Db, limit: usize) -> Result<Vec<DeadLetter>> {
     let limit = column(limit as u64);
     let rows = db.all(&db.statements.list_dead_letters, &[(&limit, Type::INT8)]).await?;
     rows.iter().map(letter).collect()
 }
 
+/// A page of dead letters with their numbers, newest first, with numbers below `before`.
 pub(crate) async fn page(db: &Db, before: Option<u64>, limit: usize) -> Result<Vec<DeadLetterRecord>> {
     let (before, limit) = (before.map_or(i64::MAX, column), column(limit as u64));
     let wanted: [Param<'_>; 2] = [(&before, Type::INT8), (&limit, Type::INT8)];
@@ -20,6 +22,7 @@ pub(crate) async fn page(db: &Db, before: Option<u64>, limit: usize) -> Result<V
     rows.iter().map(|row| Ok(DeadLetterRecord { id: unsigned(row, "id")?, letter: letter(row)? })).collect()
 }
 
+/// Reads a dead letter from its row.
 fn letter(row: &Row) -> Result<DeadLetter> {
     Ok(DeadLetter {
         queue: match cell::<&str>(row, "queue")? == DeadLetterQueue::Worker.as_str() {
@@ -110,6 +113,7 @@ pub(crate) async fn remove(db: &Db, id: u64, entry: &AuditEntry) -> Result<DeadL
     Ok(outcome(db.one(&db.statements.drop_dead_letter, &Entry::of(entry).params(&id)).await?))
 }
 
+/// The outcome of a statement that changes a dead letter: no row means that the dead letter does not exist.
 fn outcome(changed: Option<Row>) -> DeadLetterOutcome {
     match changed {
         Some(_) => DeadLetterOutcome::Done,

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
-/// Waits for an answer of the server, at most `limit`. If none comes, closes this connection and all idle ones: they use the same
-/// network path and may be dead too.
+/// Waits for an answer of the server, at most `limit`. If no answer comes, closes this connection and all idle connections, which
+/// use the same network path and may be dead too.
 pub(crate) async fn within<T, E: Into<PostgresError>>(
     db: &Db,
     closer: &Closer,
@@ -21,7 +21,7 @@ pub(crate) async fn within<T, E: Into<PostgresError>>(
         Ok(answered) => {
             let answered = answered.map_err(Into::into);
             if matches!(answered, Err(PostgresError::ReadOnly { .. })) {
-                // Another host may be the primary by now: the next connection searches for it.
+                // Another host may be the primary by now: the next connection searches for the primary.
                 closer.close();
                 db.close_idle();
             }
@@ -36,8 +36,8 @@ pub(crate) async fn within<T, E: Into<PostgresError>>(
     }
 }
 
-/// Limits that the server keeps, all below the deadline of the client. They are set inside of each transaction: a session
-/// behind a PgBouncer belongs to many clients, and start-up options are refused there.
+/// Limits that the server enforces, all below the deadline of the client. Each transaction sets the limits: a session behind a
+/// PgBouncer belongs to many clients, and PgBouncer refuses start-up options.
 const NAMES: [&str; 3] = ["lock_timeout", "idle_in_transaction_session_timeout", "statement_timeout"];
 
 /// Statements that begin transactions.
@@ -96,7 +96,7 @@ impl BeginStatements {
             }
             all
         };
-        // A client that is alive never leaves a transaction idle for longer than a round trip, whatever the transaction does.
+        // A client that is alive never leaves a transaction idle for longer than a round trip.
         let idle = deadline / 2;
         let (lock, statement) = (deadline / 2, deadline / 4 * 3);
         let lane = settings([lock, idle, statement]);

@@ -18,14 +18,14 @@ pub(crate) struct Deleted {
 /// Instances to remove.
 #[derive(Clone, Copy)]
 pub(crate) enum Removal<'a> {
-    /// These instances.
+    /// The given instances.
     Listed { ids: &'a [String], force: bool },
     /// A root and its descendants.
     Tree { root: &'a str, force: bool },
-    /// Several roots with their descendants, if all roots still match, no instance of them runs, and they are not too many for
-    /// one transaction; otherwise none.
+    /// Several roots with their descendants, if all roots still match, none of these instances runs, and one transaction may remove
+    /// that many instances; otherwise no instance.
     Finished { roots: &'a [String], completed_before: Option<u64> },
-    /// As `Finished`, if besides none of the instances is held and no item other than a timer waits for one.
+    /// As `Finished`, if also none of the instances is held, and no item other than a timer waits for an instance.
     Unused { roots: &'a [String], completed_before: u64 },
 }
 
@@ -52,7 +52,7 @@ const BY_KEYS: &str =
 /// The attempts at a removal that conflicts with other transactions.
 const TRIES: u32 = 5;
 
-/// Removes all of these instances, or none. `None` if they do not match any more.
+/// Removes all instances of a removal, or none. `None` if the instances do not match any more.
 pub(crate) async fn remove(db: &Db, removal: Removal<'_>) -> Result<Option<Deleted>> {
     let mut tries = 0;
     loop {
@@ -67,12 +67,14 @@ pub(crate) async fn remove(db: &Db, removal: Removal<'_>) -> Result<Option<Delet
     }
 }
 
+/// Removes the instances of a removal in one transaction, within the deadline of removals.
 async fn remove_once(db: &Db, removal: Removal<'_>) -> Result<Option<Deleted>> {
     let mut connection = db.connection().await?;
     let closer = connection.closer();
     within(db, &closer, db.long_deadline, remove_on(db, &mut connection, removal)).await
 }
 
+/// Selects, locks and checks the instances of a removal in one transaction, and deletes them. `None` if they no longer match.
 async fn remove_on(db: &Db, client: &mut Client, removal: Removal<'_>) -> Result<Option<Deleted>> {
     let transaction = begin(db, client).await?;
     let (ids, force) = match removal {
@@ -135,7 +137,7 @@ async fn remove_on(db: &Db, client: &mut Client, removal: Removal<'_>) -> Result
     Ok(Some(Deleted { ids, counts }))
 }
 
-/// Whether all of these are roots that have ended before a time.
+/// Whether all given instances are roots that have ended before a time.
 async fn are_finished(
     db: &Db,
     transaction: &Transaction<'_>,
@@ -152,12 +154,12 @@ async fn are_finished(
 pub(crate) async fn begin<'a>(db: &Db, client: &'a mut Client) -> Result<Transaction<'a>> {
     let limits = &db.begin_statements(client).await?.long;
     let transaction = client.transaction().await?;
-    // Both are sent before the first answer is read.
+    // Both statements are sent before the first answer is read.
     futures::future::try_join(transaction.batch_execute(BY_KEYS), transaction.batch_execute(limits)).await?;
     Ok(transaction)
 }
 
-/// A root with its descendants; refused for anything else.
+/// A root with its descendants. An unknown instance and a child are refused.
 async fn rooted(db: &Db, transaction: &Transaction<'_>, root: &str) -> Result<Vec<String>> {
     let key = owned(root);
     let found = transaction.query_typed_opt(&db.statements.parent_of, &[(&key, Type::TEXT)]).await?;
@@ -177,13 +179,13 @@ async fn trees(db: &Db, transaction: &Transaction<'_>, roots: &[String]) -> Resu
     rows.iter().map(|row| text(row, ONLY)).collect()
 }
 
-/// Removes old executions of an instance; `None` for an unknown one. Its turns wait for a transaction, so there are several if
-/// there is much to remove.
+/// Removes old executions of an instance; `None` for an unknown instance. Turns of the instance wait for a transaction of this
+/// removal, so a large removal has several transactions.
 pub(crate) async fn prune(db: &Db, instance: &str, options: &PruneOptions) -> Result<Option<PruneResult>> {
     let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
     loop {
         let Some((executions, events)) = prune_some(db, instance, options).await? else {
-            // Unknown, or deleted meanwhile.
+            // The instance is unknown, or was deleted meanwhile.
             return Ok((result.executions_deleted > 0).then_some(result));
         };
         result.executions_deleted += executions;
@@ -201,6 +203,7 @@ async fn prune_some(db: &Db, instance: &str, options: &PruneOptions) -> Result<O
     within(db, &closer, db.long_deadline, prune_on(db, &mut connection, instance, options)).await
 }
 
+/// Removes the oldest executions of a locked instance in one transaction; `None` if the instance is unknown.
 async fn prune_on(
     db: &Db,
     client: &mut Client,

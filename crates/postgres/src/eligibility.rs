@@ -76,7 +76,7 @@ impl Eligibility {
         self.owners.extend(owner(ask));
     }
 
-    /// The union of both.
+    /// The union of both eligibilities.
     pub(crate) fn or(mut self, other: Self) -> Self {
         widen(&mut self.ranges, other.ranges);
         widen(&mut self.tags, other.tags);
@@ -93,6 +93,7 @@ impl Eligibility {
         }
     }
 
+    /// The eligibility as columns of the row that registers the process.
     pub(crate) fn columns(&self) -> Columns {
         let (lowest, highest) = unzipped(self.ranges.clone());
         Columns {

@@ -44,8 +44,8 @@ pub enum PostgresError {
         /// The server's message.
         details: String,
     },
-    /// Client and server require different settings: it offers no TLS where that is required, or asks for a password where there
-    /// is none.
+    /// Client and server require different settings: the URL requires TLS and the server offers none, or the server asks for a
+    /// password and the URL has none.
     #[error("cannot connect: {details}; check sslmode and password of the URL")]
     Unsuited {
         /// The driver's message.
@@ -135,7 +135,7 @@ pub enum PostgresError {
         details: String,
     },
     /// The server has no connections, memory or disk space left.
-    #[error("the server is out of resources ({code}): {details}")]
+    #[error("the server lacks connections, memory or disk space ({code}): {details}")]
     Busy {
         /// The SQLSTATE.
         code: String,
@@ -154,7 +154,7 @@ pub enum PostgresError {
     /// The call itself is wrong, or its lease is lost.
     #[error("{0}")]
     Refused(String),
-    /// Anything else that the server reports.
+    /// Any other error that the server reports.
     #[error("the server reports ({code}): {details}")]
     Other {
         /// The SQLSTATE, if there is one.
@@ -180,8 +180,8 @@ impl PostgresError {
         )
     }
 
-    /// Whether the server could not be reached or refuses all requests: an attempt at once, or with each request alone, would
-    /// fail too.
+    /// Whether the server could not be reached or refuses all requests. An immediate second attempt would fail too, and so would an
+    /// attempt with each request alone.
     pub(crate) fn is_away(&self) -> bool {
         matches!(
             self,
@@ -194,7 +194,7 @@ impl PostgresError {
         )
     }
 
-    /// The same error if it came up while connecting.
+    /// The same error if it occurred while a connection was opened.
     pub(crate) fn of_connecting(self) -> Self {
         match self {
             Self::Other { code, details } if code == DRIVER => Self::Unsuited { details },
@@ -289,11 +289,11 @@ impl From<tokio_postgres::Error> for PostgresError {
         if let Some(reported) = error.as_db_error() {
             return Self::reported(reported.code(), reported.message().to_string());
         }
-        // The cause says more than the class: "connection refused" instead of "error connecting to server".
+        // The cause is more precise than the error: "connection refused" instead of "error connecting to server".
         let details = error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"));
         match error.source().map(|cause| cause.downcast_ref::<io::Error>()) {
             Some(Some(cause)) if is_about_tls(cause) => Self::Tls { reason: details },
-            // Neither the network nor the server: values that cannot be sent, a server without TLS.
+            // The cause is neither the network nor the server: a value that cannot be sent, or a server without TLS.
             Some(None) if !error.is_closed() => Self::Other { code: DRIVER.to_string(), details },
             _ => Self::Disconnected { details },
         }

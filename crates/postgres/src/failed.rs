@@ -2,7 +2,7 @@
 //!
 //! | the transaction | its requests | its fetches |
 //! |---|---|---|
-//! | was undone by an error of the server | each is sent alone, so that a wrong one harms no other; one that was alone is sent again after a conflict | parked as they were; without requests beside them, new ones fail |
+//! | was undone by an error of the server | each request is sent alone, so that a wrong request fails no other request; a request that was alone is sent again after a conflict | parked as they were; without requests beside them, new ones fail |
 //! | was undone because the server cannot be reached | fail, or are sent later (`resend.rs`) | new ones fail, the others are parked |
 //! | may be stored: its answer was lost | fail, or are sent later (`resend.rs`) | new ones fail, the others are parked; leases that were taken are searched for |
 //! | panicked | each is sent alone; the one that panics again fails, and so does a client request that may be stored | parked as they were if a request panicked, else they fail |
@@ -27,7 +27,7 @@ use tokio_postgres::error::SqlState;
 
 /// The failure of a transaction.
 pub(crate) enum Failed {
-    /// Nothing of it is stored.
+    /// No request of the transaction is stored.
     Undone(PostgresError),
     /// The connection was lost or given up, so it is unknown whether the transaction is stored.
     Unknown(PostgresError, LeasesInDoubt),
@@ -40,7 +40,8 @@ impl Failed {
     }
 }
 
-/// A transaction that failed. If it was undone, each request is sent alone, so that a wrong one harms no other.
+/// Handles a transaction that failed. If the transaction was undone, each request is sent alone, so that a wrong request fails no
+/// other request.
 pub(crate) async fn fail(shared: &Arc<Shared>, transaction: Transaction, failed: Failed) {
     let counters = &shared.db.counters;
     match &failed {
@@ -95,6 +96,7 @@ fn server_away(shared: &Shared, cause: &PostgresError) {
     fail_fetches(new, cause);
 }
 
+/// Sends the cause to the callers of the fetches.
 fn fail_fetches(fetches: PerQueue<Vec<TurnFetch>, Vec<ActivityFetch>>, cause: &PostgresError) {
     for fetch in fetches.turns {
         drop(fetch.caller.send(Err(cause.classified(FETCH_TURN))));

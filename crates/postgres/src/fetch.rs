@@ -15,7 +15,7 @@ use outlast_provider_kit::orphans::{self, Fate, Rowless, RowlessBatch};
 use outlast_provider_kit::{LeasedTurn, ResolvedTurn, resolve, rows};
 use tokio_postgres::types::Type;
 
-/// A message that is not delivered, and the codes of its fate.
+/// A message that is not delivered, and the code of its action (`FATE_*`).
 struct Undelivered {
     id: i64,
     fate: i32,
@@ -32,7 +32,7 @@ impl Undelivered {
 /// The decision about the messages of a leased turn.
 enum Decision {
     Turn(ResolvedTurn),
-    /// The messages make no turn: the fate of each, and the time at which delayed messages become visible.
+    /// The messages make no turn. Holds the action for each message, and the time at which delayed messages become visible.
     NoTurn(Vec<Undelivered>, Option<u64>),
 }
 
@@ -51,7 +51,7 @@ pub(crate) async fn hand_out(
     decoded(shared, leased, with_history).await.map_err(|error| error.during(FETCH_TURN))
 }
 
-/// Reads the texts of messages that the fetch has left out. Returns whether the lease was still there.
+/// Reads the texts of messages that the fetch has left out. Returns whether the lease was still live.
 async fn read_texts(shared: &Shared, leased: &mut Guarded<RawTurn>) -> Answer<bool> {
     let Some(raw) = leased.peek_mut() else { return Ok(true) };
     let (Some(bytes), Some(lease)) = (raw.left_out_bytes, raw.leases().pop()) else { return Ok(true) };
@@ -178,7 +178,7 @@ async fn decide(shared: &Shared, raw: &RawTurn, decoded: &Decoded) -> Result<Dec
     })
 }
 
-/// Carries out the fates of messages of a leased turn. Returns whether the lease was still there.
+/// Executes the actions for messages of a leased turn. Returns whether the lease was still live.
 async fn settle(
     shared: &Shared,
     raw: &RawTurn,
@@ -204,7 +204,7 @@ async fn settle(
     }
     let (instance, secret) = (owned(&raw.instance), raw.secret.to_vec());
     let visible_at_column = column(visible_at.unwrap_or(0));
-    // Messages that the lease does not cover wait together with the delayed ones.
+    // Messages that the lease does not cover wait together with the delayed messages.
     let holds_back = raw.is_partial && is_over && visible_at.is_some();
     let params: [Param<'_>; 8] = [
         (&instance, Type::TEXT),

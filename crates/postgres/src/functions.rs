@@ -1,4 +1,4 @@
-//! The server's functions: their text, and the codes and columns that both sides of the wire name.
+//! The server's functions: their text, and the codes and columns that both the functions and this crate name.
 //!
 //! Each function has a file in `migrations/functions`. A code is written there by its name in braces, and its number is known here
 //! only. The columns of a function's rows are listed here in their order, and a test compares them with the function.
@@ -73,8 +73,8 @@ codes!(
     KIND_START = 3,
     /// A member of `commit`: several activities with the turn that their outcomes lead to, run ahead.
     KIND_FUSED = 4,
-    /// Answer of `commit`: a lease is not the caller's, the turn of fused outcomes does not follow, or the server knows the instance
-    /// of a start; nothing is stored.
+    /// Answer of `commit`: the caller does not hold a lease, the turn of fused outcomes does not follow, or the server knows the
+    /// instance of a start; nothing is stored.
     COMMIT_REFUSED = 0,
     /// Answer of `commit`: the member is stored.
     COMMIT_DONE = 1,
@@ -134,8 +134,7 @@ pub(crate) fn expanded(sql: &str) -> String {
     SHARED.iter().chain(CODES).fold(text, |text, (name, value)| text.replace(name, value.trim_end()))
 }
 
-/// The fences, the writes and the answers of a commit. They are written once, and `commit_1` and `commit_alone_1` each have a form
-/// of them:
+/// The fences, the writes and the answers of a commit. `commit_1` and `commit_alone_1` each contain a form of this text:
 ///
 /// | text | in `commit_1`, for a batch of members | in `commit_alone_1` |
 /// |---|---|---|
@@ -168,7 +167,7 @@ impl Form {
         text.split_inclusive(';').map(|statement| self.statement(statement)).collect()
     }
 
-    /// The text with the sections of this form, and without those of the other.
+    /// The text with the sections of this form, and without the sections of the other form.
     fn sections(self, text: &str) -> String {
         let (kept, dropped) = match self {
             Self::Batch => ("{batch}", "{alone}"),
@@ -180,7 +179,7 @@ impl Form {
         std::iter::once(first).chain(rest).collect::<String>().replace(kept, "").replace("{end}", "")
     }
 
-    /// One statement for the members that it names, or for a lone one.
+    /// One statement, with the columns of the members that the statement names, or for a lone commit.
     fn statement(self, statement: &str) -> String {
         let mut columns: Vec<&str> = Vec::new();
         for part in statement.split("m.").skip(1) {

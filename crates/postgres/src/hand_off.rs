@@ -54,8 +54,8 @@ impl<A: Ask, C> HandOffs<A, C> {
     }
 }
 
-/// Hands each item to an eligible tried fetch: to one that already has an item and takes more, or to the one that has been parked
-/// for longest.
+/// Hands each item to an eligible tried fetch: to a fetch that already has an item and takes more items, or to the fetch that has
+/// been parked for longest.
 fn hand_off<A: Ask, C: Caller, T>(
     parked: &mut ParkedFetches<A, C>,
     items: impl Iterator<Item = T>,
@@ -119,6 +119,7 @@ impl Batch {
         }
     }
 
+    /// Whether the batch makes more turns fetchable than the `handed_off` starts.
     fn frees_turns(&self, handed_off: usize) -> bool {
         let queues = |commit: &Commit| match &commit.plan {
             Some(plan) => plan.messages.iter().any(|row| row.not_before == 0),
@@ -129,6 +130,7 @@ impl Batch {
         messages + starts > handed_off || self.commits.iter().any(queues) || self.gives_back().turns
     }
 
+    /// Whether the batch makes more activities fetchable than the `handed_off` activities.
     fn frees_activities(&self, handed_off: usize) -> bool {
         !self.activities.is_empty()
             || self.scheduled().nth(handed_off).is_some()
@@ -152,7 +154,7 @@ impl Batch {
             begins.then_some(&message.row)
         });
         let starts = self.starts.iter().map(|start| {
-            // The instance of a start with messages may exist already: then the store delivers the messages only.
+            // If the instance of a start with messages exists already, the store delivers the messages only.
             (start.delay_ms == 0 && start.messages.is_empty()).then_some(&start.start)
         });
         messages.chain(starts).map(|row| row.filter(|row| known.insert(&row.instance_id))).collect()
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn handoff_respects_order_and_tags() {
+    fn hand_off_respects_order_and_tags() {
         let three = batch(&[scheduled(None, None), scheduled(None, Some("gpu")), scheduled(None, None)]);
         let (any, gpu) = (TagFilter::Any, TagFilter::tags(["gpu"]));
         /// The fetches, the pairs of item and fetch, and whether items are left for others.
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn handoff_skips_sessions_new_fetches_gone_callers_and_due_polls() {
+    fn hand_off_skips_activities_of_sessions_new_fetches_gone_callers_and_due_polls() {
         let of_session = batch(&[scheduled(Some("s"), None)]);
         let free = batch(&[scheduled(None, None)]);
         let any = [(1, TagFilter::Any)];

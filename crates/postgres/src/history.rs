@@ -10,13 +10,14 @@ use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
 use outlast_provider_kit::rows;
 use tokio_postgres::types::Type;
 
-/// The highest execution id, 1 if there is none.
+/// The highest execution id of an instance, 1 if no execution is stored.
 pub(crate) async fn newest_execution(db: &Db, instance: &str) -> Result<u64> {
     let instance = owned(instance);
     let row = db.one(&db.statements.newest_execution, &[(&instance, Type::TEXT)]).await?;
     row.map_or(Ok(1), |row| unsigned(&row, ONLY))
 }
 
+/// The id of the last event of an execution, 0 if no event is stored.
 pub(crate) async fn last_event_id(db: &Db, instance: &str, execution_id: u64) -> Result<u64> {
     let (instance, execution) = (owned(instance), column(execution_id));
     let key: [Param<'_>; 2] = [(&instance, Type::TEXT), (&execution, Type::INT8)];
@@ -33,7 +34,7 @@ pub(crate) async fn texts(db: &Db, instance: &str, execution_id: u64) -> Result<
     rows.iter().map(|row| cell(row, ONLY)).collect()
 }
 
-/// The events of an execution, or of the newest one. One that does not decode makes the whole an error.
+/// The events of an execution, or of the newest execution. An event that does not decode is an error.
 pub(crate) async fn read(db: &Db, instance: &str, execution_id: Option<u64>) -> Result<Vec<Event>> {
     let (execution_id, texts) = match execution_id {
         Some(id) => (id, texts(db, instance, id).await?),
@@ -76,10 +77,10 @@ pub(crate) async fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Res
 /// The largest row of an outline. The events of an outline hold an input or an output, and neither is this large.
 const LARGEST_OUTLINE: i64 = 64 << 20;
 
-/// Events that are read at a time while it is unknown whether they exceed the bound.
+/// The number of events that one read returns while it is unknown whether the history exceeds the bound.
 const PAGE: i64 = 1_000;
 
-/// Most bytes of a history that is read with its size, in one round trip.
+/// The largest history, in bytes, that is read in one round trip together with its size.
 const SMALL_BYTES: i64 = 1 << 20;
 
 /// [`load_turn`] that stops at the bound. It checks the stored sizes before it reads payloads, and the decoded sizes while it
@@ -142,7 +143,7 @@ struct Within {
 }
 
 impl Within {
-    /// Adds an event. False: the events are more than the bound. An error: the event does not decode.
+    /// Adds an event. Returns false if the events exceed the bound, and an error if the event does not decode.
     fn add(&mut self, text: &str) -> std::result::Result<bool, String> {
         let event = json::decode_event(text).map_err(|error| error.to_string())?;
         self.bytes = self.bytes.saturating_add(event.text_bytes());
@@ -151,7 +152,7 @@ impl Within {
     }
 }
 
-/// Events page by page: `None` as soon as they are more than the bound, an error for one that does not decode.
+/// Reads events page by page: `None` as soon as the events exceed the bound, an error if an event does not decode.
 async fn read_within(
     db: &Db,
     instance: &String,
@@ -178,7 +179,7 @@ async fn read_within(
     }
 }
 
-/// The first of these events that is stored.
+/// The first of the given events that is already stored.
 pub(crate) async fn existing(db: &Db, instance: &str, execution_id: u64, ids: &[u64]) -> Result<Option<u64>> {
     let (instance, execution) = (owned(instance), column(execution_id));
     let ids: Vec<i64> = ids.iter().map(|id| column(*id)).collect();
@@ -227,6 +228,7 @@ pub(crate) async fn append(db: &Db, instance: &str, execution_id: u64, events: &
     }
 }
 
+/// The sizes of an instance; `None` if the instance does not exist.
 pub(crate) async fn stats(db: &Db, instance: &str) -> Result<Option<SystemStats>> {
     let id = owned(instance);
     let Some(row) = db.one(&db.statements.instance_stats, &[(&id, Type::TEXT)]).await? else {

@@ -76,18 +76,21 @@ pub(crate) async fn notify(shared: &Shared, activities: bool) -> Result<()> {
     shared.db.all(&shared.db.statements.notify, &notification).await.map(drop)
 }
 
+/// The hold of an instance; `None` if the instance is not held.
 pub(crate) async fn of_instance(db: &Db, instance: &str) -> Result<Option<HeldInstance>> {
     let instance = owned(instance);
     let row = db.one(&db.statements.held_instance, &[(&instance, Type::TEXT)]).await?;
     row.map(|row| held(&row)).transpose()
 }
 
+/// A page of held instances, by id, after the given id.
 pub(crate) async fn list(db: &Db, after: Option<&str>, limit: usize) -> Result<Vec<HeldInstance>> {
     let (after, limit) = (owned(after.unwrap_or("")), column(limit as u64));
     let wanted: [Param<'_>; 2] = [(&after, Type::TEXT), (&limit, Type::INT8)];
     db.all(&db.statements.list_held, &wanted).await?.iter().map(held).collect()
 }
 
+/// Reads a held instance from its row. A kind that this version does not know is an error.
 fn held(row: &Row) -> Result<HeldInstance> {
     let (instance_id, kind) = (text(row, "instance_id")?, text(row, "kind")?);
     let Some(kind) = HoldKind::from_text(&kind) else {
@@ -98,24 +101,27 @@ fn held(row: &Row) -> Result<HeldInstance> {
     Ok(HeldInstance { instance_id, hold, held_at_ms: unsigned(row, "held_at")? })
 }
 
+/// The number of held instances, and of the messages that wait for them.
 pub(crate) async fn count(db: &Db) -> Result<HeldCounts> {
     let Some(row) = db.one(&db.statements.count_held, &[]).await? else { return Ok(HeldCounts::default()) };
     Ok(HeldCounts { instances: unsigned(&row, "instances")?, messages: unsigned(&row, "messages")? })
 }
 
-/// Adds an orchestration to the paused ones; returns whether it was not paused.
+/// Stores that an orchestration is paused; returns whether it was not paused. Runtimes read this set and hold the instances;
+/// fetches do not read it.
 pub(crate) async fn pause(db: &Db, orchestration: &str, actor: &str, reason: &str) -> Result<bool> {
     let [orchestration, actor, reason] = [orchestration, actor, reason].map(owned);
     let wanted: [Param<'_>; 3] = [(&orchestration, Type::TEXT), (&actor, Type::TEXT), (&reason, Type::TEXT)];
     Ok(db.one(&db.statements.pause_orchestration, &wanted).await?.is_some())
 }
 
-/// Removes an orchestration from the paused ones; returns whether it was paused.
+/// Removes an orchestration from the set of paused orchestrations; returns whether it was paused.
 pub(crate) async fn resume(db: &Db, orchestration: &str) -> Result<bool> {
     let orchestration = owned(orchestration);
     Ok(db.one(&db.statements.resume_orchestration, &[(&orchestration, Type::TEXT)]).await?.is_some())
 }
 
+/// The paused orchestrations, with actor, reason and time.
 pub(crate) async fn paused(db: &Db) -> Result<Vec<PausedOrchestration>> {
     let paused = |row: &Row| {
         Ok(PausedOrchestration {
@@ -128,7 +134,7 @@ pub(crate) async fn paused(db: &Db) -> Result<Vec<PausedOrchestration>> {
     db.all(&db.statements.paused_orchestrations, &[]).await?.iter().map(paused).collect()
 }
 
-/// Records a change in the audit.
+/// Records a change in the audit; returns true.
 pub(crate) async fn append_audit(db: &Db, entry: &AuditEntry) -> Result<bool> {
     let AuditEntry { actor, action, target, reason, request, result } = entry;
     let texts = [actor, action, target, reason, result].map(|text| owned(text));
@@ -145,6 +151,7 @@ pub(crate) async fn append_audit(db: &Db, entry: &AuditEntry) -> Result<bool> {
     Ok(db.one(&db.statements.append_audit, &wanted).await?.is_some())
 }
 
+/// A page of the audit, newest entry first, with entries older than `before`.
 pub(crate) async fn audit(db: &Db, before: Option<u64>, limit: usize) -> Result<Vec<AuditRecord>> {
     let (before, limit) = (before.map_or(i64::MAX, column), column(limit as u64));
     let wanted: [Param<'_>; 2] = [(&before, Type::INT8), (&limit, Type::INT8)];

@@ -75,6 +75,7 @@ async fn find(db: &Db, secrets: &Vec<Vec<u8>>) -> Result<Vec<Lease>> {
     rows.iter().map(lease).collect()
 }
 
+/// Reads a lease from the row of its turn or activity. Only the fields that a return of the lease needs are set.
 fn lease(row: &Row) -> Result<Lease> {
     let secret = cell::<&[u8]>(row, "lock_token")?.try_into().unwrap_or_default();
     Ok(match cell::<Option<i64>>(row, "activity_id")? {

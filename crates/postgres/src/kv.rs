@@ -32,6 +32,7 @@ pub(crate) fn snapshot_of(row: &Row) -> Result<HashMap<String, KvEntry>> {
     Ok(keys.into_iter().zip(values.into_iter().zip(times)).map(entry).collect())
 }
 
+/// The value of a key; `None` if the key is not set.
 pub(crate) async fn value(db: &Db, instance: &str, key: &str) -> Result<Option<String>> {
     let (instance, key) = (owned(instance), owned(key));
     let wanted: [Param<'_>; 2] = [(&instance, Type::TEXT), (&key, Type::TEXT)];

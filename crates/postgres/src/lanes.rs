@@ -1,8 +1,8 @@
 //! Lanes: tasks that each take the next transaction from the scheduler, and send it in one round trip.
 //!
-//! While one lane waits for the server, requests gather for the next one, so concurrent calls share a transaction. A lone call is
-//! held back for some milliseconds at most, and only while the server works on a heavy transaction. `serve.rs` hands out the
-//! results of a transaction; `failed.rs` decides about the requests of a failed one.
+//! While one lane waits for the server, requests gather for the next lane, so concurrent calls share a transaction. A lone call
+//! waits some milliseconds at most, and only while the server works on a heavy transaction. `serve.rs` hands out the results of a
+//! transaction; `failed.rs` decides about the requests of a failed one.
 
 use crate::PostgresError;
 use crate::ask::ActivityAsk;
@@ -40,7 +40,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row, Statement};
 
-/// Starts the lanes of a store. They end with it.
+/// Starts the lanes of a store, which end when the store is closed.
 pub(crate) fn start(shared: &Arc<Shared>) {
     for _ in 0..shared.config.lanes_in_force() {
         tokio::spawn(run(Arc::clone(shared)));
@@ -65,6 +65,7 @@ pub(crate) fn start_setting_aside(shared: &Arc<Shared>) {
     }
 }
 
+/// The task of a lane: takes and processes transactions until the store is closed.
 async fn run(shared: Arc<Shared>) {
     let next = |scheduler: &mut Scheduler, now| {
         shared.fault(Step::Take, Vec::new);
@@ -87,7 +88,7 @@ async fn run_client_lane(shared: Arc<Shared>) {
             shared.update(|scheduler, now| scheduler.on_client_lane_free(large, now));
         }
     }
-    // It may be the last lane of a closed store, and leases of its hand-offs may have been given back.
+    // This lane may be the last lane of a closed store, and leases of its hand-offs may have been given back.
     run(Arc::clone(&shared)).await;
 }
 
@@ -118,6 +119,7 @@ async fn next_transaction(
     }
 }
 
+/// Processes a transaction. After a panic the store polls again, because the transaction may be committed.
 async fn process_contained(shared: &Arc<Shared>, transaction: Transaction) {
     if let Err(panic) = contained(process(shared, transaction)).await {
         // Callers whose replies were dropped by the panic get an error.
@@ -126,6 +128,7 @@ async fn process_contained(shared: &Arc<Shared>, transaction: Transaction) {
     }
 }
 
+/// Sends a transaction, and hands out its results or its failure.
 async fn process(shared: &Arc<Shared>, transaction: Transaction) {
     let sent = transact(shared, &transaction).await;
     let polls = PerQueue {
@@ -160,7 +163,7 @@ pub(crate) async fn transact(
         }
     };
     if let (PostgresError::ReadOnly { .. }, Some(closer)) = (&cause, &attempt.closer) {
-        // Another host may be the primary by now: the next connection searches for it.
+        // Another host may be the primary by now: the next connection searches for the primary.
         closer.close();
         shared.db.close_idle();
     }
@@ -193,6 +196,8 @@ impl Attempt {
         LeasesInDoubt { secrets: polled.chain(handed_off).collect(), lasts: Duration::from_millis(longest) }
     }
 
+    /// Sends the transaction on a connection of a lane, and reads the answers within the deadline. Stores the secrets, the closer
+    /// and the doubt in `self`, so that they are known also after an error.
     async fn run(&mut self, shared: &Shared, transaction: &Transaction) -> Result<Done, PostgresError> {
         let (db, batch) = (&shared.db, &transaction.batch);
         let Self { secrets, closer, in_doubt } = self;
@@ -222,6 +227,7 @@ impl Attempt {
     }
 }
 
+/// Draws one secret for each lease that a poll of the transaction can take.
 fn poll_secrets(shared: &Shared, transaction: &Transaction) -> PollSecrets {
     let secrets = |count: usize| -> Vec<Vec<u8>> {
         (0..count).map(|_| shared.secrets.next_u128().to_be_bytes().to_vec()).collect()
@@ -251,7 +257,7 @@ struct Parameters<'a> {
     read_secrets: Vec<&'a [u8]>,
     turn_polls: Vec<TurnColumns<'a>>,
     activity_polls: Vec<ActivityAskColumns<'a>>,
-    /// Ended instances whose outcomes the watches of this process get with the notice, so that they need not read them.
+    /// Ended instances whose outcomes the watches of this process receive with the commit, so that no watch reads its outcome.
     watched: Vec<String>,
     /// The channel and the sender of the notification.
     channel: String,
@@ -359,6 +365,7 @@ impl<'a> Parameters<'a> {
 }
 
 impl Parameters<'_> {
+    /// The parameters of `commit_alone_1`.
     fn alone_params<'b>(&'b self, is_transaction: &'b bool, limits: &'b OwnLimits) -> Vec<Param<'b>> {
         let mut params = self.commits.params();
         params.push((is_transaction as _, Type::BOOL));
@@ -396,7 +403,7 @@ async fn exchange(
         calls[0].params = parameters.alone_params(&true, &begin.own);
         prepare(db, client, &mut calls).await?;
         note_sending(shared, parameters.batch, in_doubt);
-        // The rows end with the answer to the commit, and not before.
+        // The driver ends the rows of a call only after the answer to its commit.
         let answer = ask(client, &calls[0]).await;
         if !answer.as_ref().is_err_and(|error| error.code().is_some_and(|code| code.code() == OTHER_BEGIN)) {
             return Ok(vec![(calls[0].rows_of, answer)]);

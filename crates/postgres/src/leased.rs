@@ -34,9 +34,9 @@ pub(crate) struct RawTurn {
     /// The time at which a delayed start becomes visible, for an instance without a row.
     pub(crate) start_due: Option<u64>,
     pub(crate) now: u64,
-    /// The instance has more visible messages than a fetch takes.
+    /// Whether the instance has more visible messages than a fetch takes.
     pub(crate) is_partial: bool,
-    /// The bytes of the texts, if the fetch has left them out: the caller reads them.
+    /// The bytes of the texts, if the fetch has left the texts out: then the caller reads them.
     pub(crate) left_out_bytes: Option<usize>,
     pub(crate) messages: Vec<RawMessage>,
 }
@@ -88,7 +88,7 @@ impl Leases for Vec<RawActivity> {
     }
 }
 
-/// Leases in transit to a caller; without a caller, the store takes them back.
+/// Leases in transit to a caller. If the caller is gone, the store takes the leases back.
 pub(crate) type Guarded<L> = outlast_provider_kit::Guarded<L, Arc<Shared>>;
 
 impl<L: Leases> TakesBack<L> for Shared {

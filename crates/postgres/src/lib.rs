@@ -1,9 +1,9 @@
 //! Outlast's store for many machines: one PostgreSQL, any number of processes.
 //!
-//! Concurrent calls of a process share transactions: a few lanes each take the waiting requests and send them as one transaction
-//! in one round trip, and the server fences each of them on its own. A waiting fetch is served in the transaction that stores its
-//! message or activity; notifications (`LISTEN`) report commits of other processes. All times are those of the server, so the
-//! clocks of workers do not matter.
+//! Concurrent calls of a process share transactions: a few lanes each take the waiting requests and send them as one transaction in
+//! one round trip, and the server fences each of them on its own. A parked fetch is served in the transaction that stores its
+//! message or activity; notifications (`LISTEN`) report commits of other processes. All times are those of the server: a wrong
+//! clock of a worker changes no time in the store.
 
 mod activity;
 mod admin;

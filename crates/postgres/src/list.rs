@@ -1,4 +1,4 @@
-//! Lists and figures.
+//! Lists of instances and executions, and figures of the store.
 
 use crate::PostgresError;
 use crate::db::{Db, ONLY, Param, Result, cell, column, text, text_option, unsigned};
@@ -36,8 +36,8 @@ pub(crate) async fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
     }
 }
 
-/// Whether the partial index holds at most [`BUDGET`] executions of this status, so that all of them can be read for one page.
-/// Otherwise the newest instances are read first.
+/// Whether the partial index holds at most [`BUDGET`] executions of this status, so that one page can read all of these executions.
+/// Otherwise the page reads the newest instances first.
 async fn are_few(db: &Db, status: &str) -> Result<bool> {
     let (status, most) = (owned(status), column(BUDGET + 1));
     let wanted: [Param<'_>; 2] = [(&status, Type::TEXT), (&most, Type::INT8)];
@@ -56,7 +56,7 @@ async fn window_end(db: &Db, before: i64, instances: i64) -> Result<Option<i64>>
     }
 }
 
-/// One page of instances. A page may be short if few instances match: it ends after [`BUDGET`] instances.
+/// One page of instances. A page may be short if few instances match: the page ends after [`BUDGET`] instances are read.
 pub(crate) async fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
     let mut page = PageRows::of(query).map_err(PostgresError::Refused)?;
     let attention = match query.status.as_deref().filter(|status| needs_attention(status)) {
@@ -156,6 +156,7 @@ pub(crate) async fn execution(db: &Db, instance: &str, execution_id: u64) -> Res
     })
 }
 
+/// The totals of the store.
 pub(crate) async fn metrics(db: &Db) -> Result<SystemMetrics> {
     let Some(row) = db.one(&db.statements.system_metrics, &[]).await? else {
         return Ok(SystemMetrics::default());
@@ -170,6 +171,7 @@ pub(crate) async fn metrics(db: &Db) -> Result<SystemMetrics> {
     })
 }
 
+/// The numbers of messages and activities that wait.
 pub(crate) async fn depths(db: &Db) -> Result<QueueDepths> {
     let Some(row) = db.one(&db.statements.queue_depths, &[]).await? else {
         return Ok(QueueDepths::default());
@@ -183,6 +185,7 @@ pub(crate) async fn depths(db: &Db) -> Result<QueueDepths> {
     })
 }
 
+/// The numbers that runtimes publish as gauges.
 pub(crate) async fn gauges(db: &Db) -> Result<StoreGauges> {
     let Some(row) = db.one(&db.statements.gauges, &[]).await? else { return Ok(StoreGauges::default()) };
     let (messages, activities) = (unsigned(&row, "messages")?, unsigned(&row, "activities")?);
@@ -195,6 +198,7 @@ pub(crate) async fn gauges(db: &Db) -> Result<StoreGauges> {
     })
 }
 
+/// For each queue the longest wait of a fetchable item.
 pub(crate) async fn oldest_due(db: &Db) -> Result<OldestDue> {
     let Some(row) = db.one(&db.statements.oldest_due, &[]).await? else { return Ok(OldestDue::default()) };
     let waited = |name: &str| {
@@ -210,7 +214,7 @@ pub(crate) async fn children(db: &Db, instance: &str) -> Result<Vec<String>> {
     rows.iter().map(|row| text(row, ONLY)).collect()
 }
 
-/// `None` for an unknown instance, `Some(None)` for a root.
+/// The parent of an instance: `None` for an unknown instance, `Some(None)` for a root.
 pub(crate) async fn parent(db: &Db, instance: &str) -> Result<Option<Option<String>>> {
     let instance = owned(instance);
     match db.one(&db.statements.parent_of, &[(&instance, Type::TEXT)]).await? {

@@ -1,8 +1,8 @@
 //! The listener: a task that holds the connection for notifications.
 //!
-//! It registers the notifications that this process wants, passes those that other processes want to the scheduler, and passes
-//! arriving notifications to the scheduler and the watches. `notify.rs` decides about their meaning. The server sends each
-//! registration to the other processes as a notification, so that a commit need not read the registrations.
+//! The listener registers the notifications that this process wants, tells the scheduler which notifications other processes want,
+//! and passes received notifications to the scheduler and the watches. `notify.rs` has the meaning of notifications. The server
+//! sends each registration to the other processes as a notification, so that a commit need not read the registrations.
 
 use crate::PostgresError;
 use crate::connect::Connection;
@@ -38,6 +38,7 @@ pub(crate) fn start(shared: &Arc<Shared>) {
     tokio::spawn(run(Arc::clone(shared)));
 }
 
+/// The task of the listener: listens, and connects again after a lost connection, until the store is closed.
 async fn run(shared: Arc<Shared>) {
     let mut pause = BACKOFF.0;
     while !shared.is_closed() {
@@ -81,7 +82,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             if let AsyncMessage::Notification(notification) = message {
                 match received.try_send(notification.payload().to_string()) {
                     Ok(()) => {}
-                    // This task must not wait: it also receives the answers for which the listener waits.
+                    // This task must not wait for the listener: the task also receives the answers for which the listener waits.
                     Err(TrySendError::Full(_)) => missing.store(true, Ordering::Release),
                     Err(TrySendError::Closed(_)) => break,
                 }
@@ -135,7 +136,9 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
                 publish(shared, &mut listeners);
             }
             Either::Left((None, _)) => {
-                return Err(PostgresError::Disconnected { details: "the listener was cut off".to_string() });
+                return Err(PostgresError::Disconnected {
+                    details: "the connection of the listener was closed".to_string(),
+                });
             }
             Either::Right(_) => publish(shared, &mut listeners),
         }
@@ -148,9 +151,9 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
     }
 }
 
-/// Waits for an answer of the server. After an error the caller closes the connection. A server that stays silent has the idle
-/// connections closed too, as in [`within`](crate::deadline::within): otherwise an idle process, whose listener alone notices the
-/// silence, would poll on another dead connection and lose a second deadline.
+/// Waits for an answer of the server. After an error the caller closes the connection. If the server gives no answer within the
+/// deadline, the store also closes its idle connections, as in [`within`](crate::deadline::within). Otherwise an idle process,
+/// whose listener alone notices the silence, would poll on another dead connection and lose a second deadline.
 pub(crate) async fn asked<T>(
     db: &Db,
     asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
@@ -189,6 +192,7 @@ async fn poll_after_registration_delay(shared: Weak<Shared>, queues: PerQueue<bo
     }
 }
 
+/// Stores the registration of this process and notifies the other processes of the registration.
 async fn register(
     shared: &Shared,
     client: &Client,
@@ -215,8 +219,8 @@ async fn register(
     Ok(())
 }
 
-/// Forwards notifications, and sends delayed ones. The server notifies one process of each item: if that process was served
-/// meanwhile, or there are more items than it can take, no other process receives a notification.
+/// Forwards notifications, and sends delayed notifications. The server notifies one process of each item. If that process was
+/// served meanwhile, or has more items than it can take, only a forwarded notification reaches another process.
 async fn forward(shared: &Shared, client: &Client) -> Result<(), PostgresError> {
     let (Forward { queues, hops }, overdue) =
         shared.update(|scheduler, now| (scheduler.take_forward(), scheduler.take_overdue(now)));
@@ -231,7 +235,7 @@ async fn forward(shared: &Shared, client: &Client) -> Result<(), PostgresError> 
     Ok(())
 }
 
-/// Notifies another process of items that have waited for this long.
+/// Notifies another process of items that have waited for the given time.
 async fn forward_one(
     shared: &Shared,
     client: &Client,
@@ -275,7 +279,7 @@ fn on_notification(shared: &Shared, payload: &str, listeners: &mut Listeners) {
     }
 }
 
-/// Passes the notifications that other processes want to the scheduler.
+/// Tells the scheduler which notifications other processes want.
 fn publish(shared: &Shared, listeners: &mut Listeners) {
     let wants = listeners.wants(Instant::now());
     shared.update(|scheduler, _| scheduler.on_listeners(Some(wants)));

@@ -15,6 +15,7 @@ pub(crate) struct Decoded {
     pub(crate) attempts: u32,
 }
 
+/// Decodes the messages of an instance, and separates the damaged messages.
 pub(crate) fn decode(instance: &str, messages: &[RawMessage]) -> Decoded {
     let mut decoded = Decoded { items: Vec::new(), kept: Vec::new(), damaged: Vec::new(), attempts: 0 };
     for message in messages {

@@ -5,7 +5,7 @@ use crate::PostgresError;
 /// The schema of a store that names none.
 pub(crate) const DEFAULT: &str = "public";
 
-/// The longest name that the server keeps whole.
+/// The longest name that the server does not truncate.
 const LONGEST: usize = 63;
 
 /// A checked name of a schema, and the names that are derived from it.
@@ -15,8 +15,8 @@ pub(crate) struct SchemaName {
 }
 
 impl SchemaName {
-    /// A name of letters, digits and underscores that begins with a letter or underscore: it can end neither a quoted name nor a
-    /// function's body, and does not belong to the server.
+    /// Checks a name: letters, digits and underscores, a letter or underscore first, and no name of the server. Such a name can end
+    /// neither a quoted name nor the body of a function.
     pub(crate) fn checked(name: &str) -> Result<Self, PostgresError> {
         let refuse = |reason: &str| {
             let name = name.chars().take(LONGEST).flat_map(char::escape_default).collect();
@@ -55,8 +55,8 @@ impl SchemaName {
         format!("outlast_{:016x}", self.seed().cast_unsigned())
     }
 
-    /// The seed that keeps the advisory locks of stores in one database apart: FNV-1a, the same in every build. It is below the
-    /// limit, so that one can be added.
+    /// The seed that separates the advisory locks of stores in one database: FNV-1a, the same in every build. The seed is below
+    /// `i64::MAX`, so that 1 can be added.
     pub(crate) fn seed(&self) -> i64 {
         let hash = self.name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

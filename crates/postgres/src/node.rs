@@ -26,6 +26,7 @@ pub(crate) async fn remove(db: &Db, node_id: &str) -> Result<bool> {
     Ok(db.one(&db.statements.remove_node, &[(&node_id, Type::TEXT)]).await?.is_some())
 }
 
+/// A page of node reports, by ascending node id, after the given id.
 pub(crate) async fn list(db: &Db, after: Option<&str>, limit: usize) -> Result<Vec<NodeRecord>> {
     let (after, limit) = (owned(after.unwrap_or("")), column(limit as u64));
     let wanted: [Param<'_>; 2] = [(&after, Type::TEXT), (&limit, Type::INT8)];
@@ -51,6 +52,7 @@ fn mapped(json: &str, map: &dyn Fn(&str) -> String) -> Result<String> {
     Ok(value.to_string())
 }
 
+/// Replaces every text in a JSON value, except the names of fields.
 fn map_texts(value: &mut Value, map: &dyn Fn(&str) -> String) {
     match value {
         Value::String(text) => *text = map(text),

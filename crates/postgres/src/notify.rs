@@ -37,7 +37,7 @@ pub(crate) type Hops = u32;
 
 /// The duration of a registration, unless it is repeated.
 pub(crate) const LIFE: Duration = Duration::from_secs(60);
-/// Fetches that have not been served for this long are idle.
+/// Fetches that no poll has served for this time are idle.
 pub(crate) const IDLE_AFTER: Duration = Duration::from_millis(20);
 /// The time for which a process keeps a registration that it no longer needs: it often needs the registration again soon.
 const LINGER: Duration = Duration::from_secs(1);
@@ -58,7 +58,7 @@ impl PutOff {
     /// The times of the server are whole milliseconds.
     const AFTER: Duration = PATIENCE.saturating_add(Duration::from_millis(1));
 
-    /// An item became fetchable.
+    /// Notes that an item became fetchable.
     pub(crate) fn on_item(&mut self, now: Instant) {
         self.last_at = Some(now);
         self.due_at.get_or_insert(now + Self::AFTER);
@@ -69,7 +69,8 @@ impl PutOff {
         self.due_at
     }
 
-    /// Whether the notification is due. If so, it is put off again for items that are too new for it.
+    /// Whether the notification is due. If it is due, the notification is put off again for items that became fetchable too late
+    /// for this one.
     pub(crate) fn take_due(&mut self, now: Instant) -> bool {
         let is_due = self.due_at.is_some_and(|due| due <= now);
         if is_due {
@@ -79,7 +80,7 @@ impl PutOff {
     }
 }
 
-/// The notifications that a process wants, or all processes together.
+/// The notifications that one process wants, or that all processes together want.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Wants {
     pub(crate) queues: PerQueue<bool>,
@@ -208,7 +209,7 @@ impl Registration {
         Self { wants: Wants::default(), eligibility: Eligibility::default(), at: now }
     }
 
-    /// The notifications that the process wants now, and the time until that may change without an event.
+    /// The notifications that the process wants now, and the time until this value may change without an event.
     pub(crate) fn wants_next(
         &self,
         queues: PerQueue<Idleness>,

@@ -1,5 +1,5 @@
-//! Messages that are stored at most once. The statement runs on a connection of its own, outside of the lanes: its answer decides whether
-//! the caller may drop the message.
+//! Messages that are stored at most once. The statement runs on a connection of its own, outside of the lanes: the caller may drop
+//! the message only after the answer to this statement.
 
 use crate::PostgresError;
 use crate::db::{Db, ONLY, Param, Result, cell, column};
@@ -9,7 +9,7 @@ use outlast_provider::EnqueueOnce;
 use outlast_provider_kit::MessageRow;
 use tokio_postgres::types::Type;
 
-/// Stores a message and its key, or returns the reason why it does not.
+/// Stores a message and its key, or returns the reason for which the message is not stored.
 pub(crate) async fn enqueue(
     db: &Db,
     row: &MessageRow,

@@ -54,15 +54,15 @@ pub struct ProviderConfig {
     pub schema_name: Option<String>,
     /// The changes that opening may make to the schema.
     pub migration_policy: MigrationPolicy,
-    /// Most connections at a time, beside the one that listens. If not given: `OUTLAST_PG_POOL_MAX`, `DUROXIDE_PG_POOL_MAX`, or
-    /// 10.
+    /// Most connections at a time, beside the connection of the listener. If not given: `OUTLAST_PG_POOL_MAX`,
+    /// `DUROXIDE_PG_POOL_MAX`, or 10.
     pub pool_size: Option<usize>,
-    /// The number of transactions that this process sends at a time. More do not make it faster: concurrent calls share
-    /// transactions.
+    /// The number of transactions that this process sends at a time. A larger number does not make the process faster: concurrent
+    /// calls share transactions.
     pub lanes: usize,
     /// The name under which connections show in `pg_stat_activity`.
     pub application_name: String,
-    /// The server cancels statements that take longer. `None` keeps the server's setting.
+    /// The longest duration of a statement, after which the server cancels the statement. `None` keeps the server's setting.
     pub statement_timeout: Option<Duration>,
     /// Whether each connection prepares the statements of its transactions once. A PgBouncer that pools transactions needs
     /// version 1.21 and `max_prepared_statements` for that.
@@ -74,7 +74,7 @@ pub struct ProviderConfig {
     pub deadline: Duration,
     /// The deadline for migrations, and for transactions that delete instances or prune executions.
     pub long_deadline: Duration,
-    /// Whether transactions set `lock_timeout`, `idle_in_transaction_session_timeout` and, where none is given,
+    /// Whether transactions set `lock_timeout`, `idle_in_transaction_session_timeout` and, unless this configuration gives one,
     /// `statement_timeout` below the deadline, so that the server undoes the transactions of a lost client.
     pub session_limits: bool,
     /// The source of the password of each new connection; without one, the password of the URL.
@@ -178,14 +178,14 @@ impl ProviderConfig {
         self
     }
 
-    /// With or without limits that the server keeps.
+    /// With or without limits that the server enforces.
     pub fn session_limits(mut self, sets: bool) -> Self {
         self.session_limits = sets;
         self
     }
 
-    /// With this callback, which is asked for the password of each new connection: for tokens of a cloud that expire. A failure
-    /// of the callback is a retryable error; the password is never logged.
+    /// With this callback, which returns the password of each new connection, such as a token of a cloud that expires. A failure of
+    /// the callback is a retryable error; the password is never logged.
     pub fn password_with<F, P>(mut self, callback: F) -> Self
     where
         F: Fn() -> P + Send + Sync + 'static,
@@ -213,7 +213,7 @@ impl ProviderConfig {
         self
     }
 
-    /// The pool size in force: every lane needs a connection, and so do the reads beside them.
+    /// The pool size in force: every lane needs a connection, and so do reads.
     pub(crate) fn connections(&self) -> usize {
         let from = |name: &str| std::env::var(name).ok()?.trim().parse::<usize>().ok();
         let asked = self

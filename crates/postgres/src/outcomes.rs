@@ -20,7 +20,7 @@ const MOST: usize = 256;
 /// An instance, and the reply to the caller that asks for its outcome.
 type Question = (String, Reply<Option<InstanceOutcome>>);
 
-/// Most questions that wait: sixteen reads. Without room, a caller waits before its question is queued.
+/// The largest number of waiting questions, which is sixteen reads. A caller beyond this number waits before its question is queued.
 const MOST_WAITING: usize = 16 * MOST;
 
 /// Questions that wait for the next read.
@@ -38,6 +38,7 @@ impl Default for Outcomes {
 }
 
 impl Outcomes {
+    /// Queues a question. Waits while the largest number of questions is waiting.
     pub(crate) async fn ask(&self, instance: &str, mut reply: Reply<Option<InstanceOutcome>>) {
         // The semaphore is never closed.
         reply.room = Arc::clone(&self.room).acquire_owned().await.ok();
@@ -55,6 +56,7 @@ impl Outcomes {
         self.wake.notify_one();
     }
 
+    /// Takes the questions of the next read.
     fn take(&self) -> Vec<Question> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let most = waiting.len().min(MOST);
@@ -82,6 +84,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
+/// Reads the outcomes of all questions at once, and answers the questions.
 async fn answer(shared: &Shared, questions: Vec<Question>) {
     let instances: Vec<&str> = questions.iter().map(|(instance, _)| instance.as_str()).collect();
     shared.fault(Step::Outcomes, || instances.iter().map(ToString::to_string).collect());
@@ -91,7 +94,7 @@ async fn answer(shared: &Shared, questions: Vec<Question>) {
     }
 }
 
-/// Outcomes of instances. The result lacks instances of which no row is stored.
+/// Outcomes of instances. The result lacks instances without a stored row.
 async fn of_instances(db: &Db, instances: &[&str]) -> Result<HashMap<String, InstanceOutcome>> {
     let instances: Vec<String> = instances.iter().map(|instance| owned(instance)).collect();
     read(&db.all_prepared(&db.statements.outcomes, &[(&instances, Type::TEXT_ARRAY)]).await?)

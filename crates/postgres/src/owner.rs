@@ -1,8 +1,8 @@
-//! Owners of leases: other processes detect that this process is dead, and this process detects dead ones.
+//! Owners of leases: other processes detect that this process is dead, and this process detects other dead processes.
 //!
 //! An owner is one store object that fetches. Its name is the first half of the secrets of its leases, and its number in `owners`.
 //! The connection of the listener holds the advisory lock of that number, which the server releases with the connection. Each owner
-//! looks at four others. One whose lock is free in [`LOOKS`] looks in a row is dead: its leases are ended in one transaction.
+//! looks at four other owners. An owner whose lock is free in [`LOOKS`] looks in a row is dead: one transaction ends its leases.
 //!
 //! | the connection of the listener | new leases | leases that it has |
 //! |---|---|---|
@@ -33,24 +33,25 @@ use tokio_postgres::types::Type;
 /// The time between two looks for dead owners.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The number of consecutive looks in which the lock of a dead owner is free. A process that lost its connection has the time
-/// between the first and the last of them to take its lock again.
+/// between the first and the last of these looks to take its lock again.
 const LOOKS: u32 = 3;
 
-/// The number of owners that one look covers, so that its cost does not grow with the number of processes; more while some are
-/// dead.
+/// The number of owners that one look covers, so that the cost of a look does not grow with the number of processes. A look covers
+/// more owners while some owners are dead.
 const NEIGHBOURS: i64 = 4;
 
 /// The longest wait of the first fetches of a store for the lock of their owner.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The source of the secrets of leases. They name the owner while it holds its lock.
+/// The source of the secrets of leases. A secret names the owner while the owner holds its lock.
 pub(crate) struct Secrets {
     entropy: Arc<dyn Entropy>,
     owner: Owner,
     is_held: AtomicBool,
-    /// Whether a fetch has come: a store without fetches has no leases, and needs no owner.
+    /// Whether a caller has fetched: a store without fetches has no leases, and needs no owner.
     is_wanted: AtomicBool,
-    /// Whether the listener has tried to take the lock. Fetches wait for that once, so that the first leases have their owner.
+    /// Whether the listener has tried to take the lock. The first fetches wait for this attempt, so that the first leases have
+    /// their owner.
     is_settled: AtomicBool,
     settled: Notify,
 }
@@ -102,7 +103,7 @@ impl Secrets {
         self.is_held.store(is_held, Ordering::Release);
     }
 
-    /// The connection that held the lock is lost.
+    /// Notes that the connection that held the lock is lost.
     pub(crate) fn on_lost(&self) {
         self.hold(false);
         if self.is_wanted() {
@@ -148,7 +149,7 @@ impl Looks {
         match self.look(shared, client).await {
             Ok(()) => {}
             Err(error) if client.is_closed() || error.is_away() => return Err(error),
-            // A conflict with another transaction: the next look comes soon.
+            // The look conflicted with another transaction, and is repeated at the next interval.
             Err(error) if error.is_retryable() => {}
             // The role lacks a right on the table or the functions. Notifications still arrive.
             Err(_) => self.stop(shared),
@@ -157,6 +158,7 @@ impl Looks {
         Ok(LOOK_EVERY)
     }
 
+    /// Takes the lock of this owner if it is not held, notes the neighbours with a free lock, and ends the leases of dead owners.
     async fn look(&mut self, shared: &Shared, client: &Client) -> Result<(), PostgresError> {
         let (db, own) = (&shared.db, shared.secrets.owner.number());
         let number: [Param<'_>; 1] = [(&own, Type::INT8)];
@@ -175,7 +177,7 @@ impl Looks {
             .held_by
             .is_some_and(|process| cell::<i32>(row, "server_process").is_ok_and(|now| now != process))
         {
-            // A pool between us and the server gives every statement another connection.
+            // A pool between this process and the server gives every statement another connection.
             self.stop(shared);
             return Ok(());
         }
@@ -194,7 +196,7 @@ impl Looks {
         shared.secrets.hold(false);
     }
 
-    /// The store is closed. Leases that it has left end by time, because other store objects may use their tokens.
+    /// Removes the owner of a closed store. Leases of the owner end by time, because other store objects may use their tokens.
     pub(crate) async fn leave(self, shared: &Shared, client: &Client) -> Result<(), PostgresError> {
         if self.held_by.is_some() && !self.is_off {
             let (db, own) = (&shared.db, shared.secrets.owner.number());

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 type Asked = Pin<Box<dyn Future<Output = std::result::Result<String, Box<dyn Error + Send + Sync>>> + Send>>;
 
-/// The source of a store's password, which the store asks before it opens a connection. Neither the password nor the callback is
-/// shown.
+/// The source of a store's password, which the store asks before it opens a connection. `Debug` shows neither the password nor the
+/// callback.
 #[derive(Clone)]
 pub struct PasswordSource(Arc<dyn Fn() -> Asked + Send + Sync>);
 
@@ -27,14 +27,15 @@ impl PasswordSource {
         Self(Arc::new(move || Box::pin(callback())))
     }
 
+    /// Calls the callback. A panic of the callback and a late answer are errors.
     pub(crate) async fn ask(&self, timeout: Duration) -> Result<String> {
         let failed = |details: String| PostgresError::Password { details };
         let asked = contained(async { (self.0)().await });
         match tokio::time::timeout(timeout, asked).await {
             Ok(Ok(Ok(password))) => Ok(password),
             Ok(Ok(Err(error))) => Err(failed(error.to_string())),
-            Ok(Err(panic)) => Err(failed(format!("it panicked: {panic}"))),
-            Err(_) => Err(failed(format!("it did not answer within {timeout:?}"))),
+            Ok(Err(panic)) => Err(failed(format!("the callback panicked: {panic}"))),
+            Err(_) => Err(failed(format!("the callback did not answer within {timeout:?}"))),
         }
     }
 }

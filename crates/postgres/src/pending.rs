@@ -8,6 +8,7 @@ use outlast_provider::{DeadLetterQueue, InstanceItem, PendingWork, QueuePage, Qu
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+/// The messages and activities that wait for an instance, at most `limit` of each, with their numbers.
 pub(crate) async fn of_instance(db: &Db, instance: &str, limit: usize) -> Result<PendingWork> {
     let instance = owned(instance);
     let mut pending = match db.one(&db.statements.pending_summary, &[(&instance, Type::TEXT)]).await? {
@@ -84,6 +85,7 @@ fn activity(row: &Row) -> Result<QueuedItem> {
     })
 }
 
+/// Reads a message or activity from its row. The payload is not read.
 fn item(row: &Row) -> Result<QueuedItem> {
     Ok(QueuedItem {
         stored_bytes: unsigned(row, "bytes")?,

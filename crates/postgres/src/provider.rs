@@ -36,9 +36,9 @@ use tokio_postgres::types::Type;
 
 /// A store in a schema of a PostgreSQL database, which any number of processes share.
 ///
-/// It is opened inside of a tokio runtime, where its tasks run until it is dropped. All methods are cancellation safe: a call
-/// whose future is dropped is either stored completely or not at all, and a dropped fetch gives back its leases without counting
-/// their deliveries.
+/// The store is opened inside of a tokio runtime, where the tasks of the store run until the store is dropped. All methods are
+/// cancellation safe: a call whose future is dropped is either stored completely or not at all, and a dropped fetch gives back its
+/// leases without counting their deliveries.
 pub struct PostgresProvider {
     pub(crate) shared: Arc<Shared>,
 }
@@ -56,7 +56,7 @@ impl Drop for PostgresProvider {
 }
 
 impl PostgresProvider {
-    /// Opens the store in the schema `public`, and brings it up to date.
+    /// Opens the store in the schema `public`, and applies due migrations.
     pub async fn new(database_url: &str) -> Result<Self, PostgresError> {
         Self::new_with_schema(database_url, None).await
     }
@@ -104,7 +104,7 @@ impl PostgresProvider {
         schema::prepare(&self.shared.db, MigrationPolicy::ApplyAll).await
     }
 
-    /// Removes the store with everything in it. The schema goes too, unless it is `public`. Meant for tests.
+    /// Removes the store with all its rows, and also the schema unless it is `public`. For tests.
     pub async fn cleanup_schema(&self) -> Result<(), PostgresError> {
         schema::cleanup(&self.shared.db).await
     }
@@ -142,6 +142,7 @@ impl PostgresProvider {
         self.shared.ask(Request::Renew(Renew { lease, extend_ms, reply, attempts }), renewed).await
     }
 
+    /// Gives a lease back. `note` is the failure that the handler of an activity reported.
     async fn abandon(
         &self,
         operation: &'static str,
@@ -443,7 +444,7 @@ impl Provider for PostgresProvider {
         let begun = Instant::now();
         let mut gathered = Gathered::new(request.max_items);
         loop {
-            // The fetch waits for the first activity, not for all.
+            // The fetch waits for the first activity, and not for `max_items` activities.
             let patience = match gathered.is_empty() {
                 true => request.poll_timeout.saturating_sub(begun.elapsed()),
                 false => Duration::ZERO,

@@ -7,7 +7,7 @@ use deadpool::managed::Object;
 use std::sync::Arc;
 use tokio_postgres::types::Type;
 
-/// A read-only transaction that sees one moment of a database. It ends when it is dropped.
+/// A read-only transaction that sees one snapshot of a database. The transaction ends when this value is dropped.
 pub struct PostgresReader {
     db: Db,
     client: Object<crate::connect::Opener>,

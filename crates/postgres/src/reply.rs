@@ -19,7 +19,7 @@ pub(crate) struct Reply<T> {
     /// The operation that errors name.
     pub(crate) operation: &'static str,
     pub(crate) sender: oneshot::Sender<Result<T, ClassifiedError>>,
-    /// The room that the request takes up until it is answered.
+    /// The room that the request occupies until it is answered.
     pub(crate) room: Option<OwnedSemaphorePermit>,
 }
 
@@ -47,7 +47,7 @@ impl<T> Reply<T> {
         Self { operation, sender, room: None }
     }
 
-    /// Sends the result. A dropped caller does not get it.
+    /// Sends the result. If the caller is gone, the result is dropped.
     pub(crate) fn send(self, result: Result<T, &PostgresError>) {
         let _ = self.sender.send(result.map_err(|error| error.classified(self.operation)));
     }
@@ -82,7 +82,7 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
     for (commit, answer) in batch.commits.into_iter().zip(answers) {
         match answer {
             Some((functions::COMMIT_DONE, at_ms, custom_status)) => {
-                tell_watches(shared, &commit, custom_status, &outcomes);
+                resolve_watches(shared, &commit, custom_status, &outcomes);
                 let is_turn = commit.plan.is_some();
                 commit.reply.send(Ok(match is_turn {
                     true => Committed::WithTurn { at_ms },
@@ -128,7 +128,7 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
     }
     let freed = by_member(&done.abandons, batch.abandons.len(), functions::MEMBER, |_| Some(()));
     for (abandon, is_freed) in batch.abandons.into_iter().zip(freed) {
-        // After an earlier attempt in doubt, the lease is not the caller's any more in either case.
+        // After an earlier attempt in doubt, the caller no longer holds the lease, whether the first or the second attempt ended it.
         match is_freed.is_some() || abandon.attempts.in_doubt.is_some() {
             true => abandon.reply.send(Ok(())),
             false => {
@@ -180,7 +180,7 @@ fn custom_status(row: &Row) -> Option<CustomStatus> {
 }
 
 /// Resolves the watches of a committed turn.
-fn tell_watches(
+fn resolve_watches(
     shared: &Shared,
     commit: &Commit,
     custom_status: Option<CustomStatus>,

@@ -81,11 +81,11 @@ pub(crate) struct Attempts {
 /// The condition under which the server stores a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fence {
-    /// The lease of a turn or an activity is the caller's.
+    /// The caller holds the lease of a turn or an activity.
     Lease(Lease),
-    /// The leases of all these activities of one instance are the caller's, and the turn of their outcomes follows.
+    /// The caller holds the leases of all these activities of one instance, and the turn of their outcomes follows the stored history.
     Fused { instance: String, leases: Vec<ActivityLease> },
-    /// Of a start: the server knows nothing of the instance.
+    /// Of a start: the server has no row of the instance.
     Unknown { instance: String },
 }
 
@@ -152,7 +152,7 @@ pub(crate) struct Commit {
     pub(crate) completion: Option<MessageRow>,
     /// The writes of the turn.
     pub(crate) plan: Option<CommitPlan>,
-    /// For a turn that was run ahead, and for a first turn: the event that it follows, and the time at which it ran.
+    /// For a turn that was run ahead, and for a first turn: the event that the turn follows, and the time at which the turn ran.
     pub(crate) ahead: Option<(u64, u64)>,
     pub(crate) reply: Reply<Committed>,
     pub(crate) attempts: Attempts,
@@ -180,8 +180,8 @@ impl Commit {
         Ok(Self { fence, completion, plan, ahead, reply, attempts: Attempts::default() })
     }
 
-    /// Several activities of one instance with the turn of their outcomes. `None`: a text is no token of this store, or a token
-    /// is given twice, so that a lease is lost.
+    /// Several activities of one instance with the turn of their outcomes. `None` stands for a lost lease: a text is no token of
+    /// this store, or a token is given twice.
     pub(crate) fn of_outcomes(
         reply: Reply<Committed>,
         outcomes: &[LeasedOutcome],

@@ -3,7 +3,7 @@
 //! | request | after its transaction was lost |
 //! |---|---|
 //! | commit, completion, fused outcomes, lease given back: fenced by tokens | sent again over a new connection; if the first attempt was stored, the second is refused, and the store recognises its own commit |
-//! | renewal | sent again until the server is back: any error would be taken for the end of the lease |
+//! | renewal | sent again until the server is back: after an error the runtime would treat the lease as lost |
 //! | texts of messages that are read | sent again |
 //! | start, with or without its first turn, message, activity of a client | fails with an error that says that the outcome is unknown: sent again, it could be stored twice |
 
@@ -73,6 +73,7 @@ pub(crate) fn resend_or_fail_unknown(shared: &Arc<Shared>, batch: Batch, cause: 
     }
 }
 
+/// Submits a request again after a pause that grows with the attempts.
 fn send_later(shared: &Arc<Shared>, mut request: Request, attempts: Attempts) {
     shared.db.counters.resent.add(1);
     request.set_attempts(attempts);
@@ -114,6 +115,7 @@ pub(crate) fn reply_if_already_stored(shared: &Arc<Shared>, commit: Commit) {
     tokio::spawn(reply_if_stored(Arc::clone(shared), commit));
 }
 
+/// Replies with the result of the earlier attempt if that attempt was stored, else with the refusal.
 async fn reply_if_stored(shared: Arc<Shared>, commit: Commit) {
     match stored(&shared, &commit).await {
         Ok(Some(completion)) => {

@@ -244,6 +244,7 @@ fn messages(rows: &ResetRows) -> Messages {
     messages
 }
 
+/// The keys with their values before the copied events.
 fn base_keys(rows: &ResetRows) -> Keys {
     let mut keys = Keys::default();
     for change in &rows.keys {

@@ -9,7 +9,7 @@ use tokio_postgres::{Client, Row};
 
 /// The next instances in order of creation.
 pub(crate) async fn oldest(db: &Db, after: Option<u64>, limit: usize) -> Result<OldestPage> {
-    // One more than the page has shows whether there is a next one.
+    // One surplus row shows whether the page has a successor.
     let (from, most) = (after.map_or(i64::MIN, column), column(limit as u64).saturating_add(1));
     let wanted: [Param<'_>; 2] = [(&from, Type::INT8), (&most, Type::INT8)];
     let rows = by_keys(db, &db.statements.oldest_instances, &wanted).await?;
@@ -49,6 +49,7 @@ async fn by_keys(db: &Db, statement: &str, wanted: &[Param<'_>]) -> Result<Vec<R
     within(db, &closer, db.long_deadline, in_transaction(db, &mut connection, statement, wanted)).await
 }
 
+/// Runs one statement in a transaction with the settings of removals.
 async fn in_transaction(
     db: &Db,
     client: &mut Client,

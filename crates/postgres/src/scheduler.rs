@@ -55,9 +55,9 @@ const MOST_REQUESTS: usize = 256;
 /// Most leases of each queue that one transaction hands out.
 const MOST_LEASES: usize = 64;
 
-/// A transaction with no more requests than this is light: the next one is sent beside it at once.
+/// A transaction with at most this many requests is light: the next transaction is sent beside it at once.
 const LIGHT: usize = 2;
-/// With this many requests a transaction does not wait for more: its fixed cost is a small share.
+/// A transaction with this many requests does not wait for more: the fixed cost of the transaction is a small share.
 const FULL: usize = 64;
 /// How long a transaction waits for more requests while heavy transactions are in the lanes.
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -106,9 +106,9 @@ pub(crate) struct Wake {
 /// The next step of a lane.
 pub(crate) enum Next {
     Send(Box<Transaction>),
-    /// Asks again at this time, or when it is woken.
+    /// The lane asks again at this time, or when it is woken.
     WaitUntil(Option<Instant>),
-    /// Ends: the store is closed, and no request waits.
+    /// The lane ends: the store is closed, and no request waits.
     End,
 }
 
@@ -157,7 +157,7 @@ impl Waiting {
     }
 }
 
-/// Orders the requests as every process does, so that transactions lock rows in one order.
+/// Sorts the requests in the order that all processes use, so that transactions lock rows in one order.
 fn sort(batch: &mut Batch) {
     let key = |lease: &Lease| match lease {
         Lease::Activity { id, .. } => (*id, String::new()),

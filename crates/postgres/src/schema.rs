@@ -48,8 +48,9 @@ pub(crate) async fn prepare(db: &Db, policy: MigrationPolicy) -> Result<()> {
     within(db, &closer, db.long_deadline, prepare_on(db, &mut client, policy)).await
 }
 
+/// Migrates the schema if migrations are due and the policy allows it. Refuses the schema otherwise.
 async fn prepare_on(db: &Db, client: &mut Client, policy: MigrationPolicy) -> Result<()> {
-    // The common case needs no lock and no right to create anything.
+    // A schema that is up to date needs no lock and no right to create objects.
     let due = due(db, client).await;
     match (due, policy) {
         (Ok([]), _) => Ok(()),

@@ -236,6 +236,7 @@ fn handed_off_activities(
     hand_offs_done(shared, hand_offs.fetches, leased, deliveries)
 }
 
+/// Delivers the leases of hand-offs to their fetches. A fetch without a lease is a refused hand-off.
 fn hand_offs_done<A: Ask, L: Leases>(
     shared: &Arc<Shared>,
     fetches: Vec<Fetch<A, LeaseSender<L>>>,

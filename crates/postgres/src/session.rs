@@ -7,7 +7,7 @@ use outlast_provider_kit::token::Owner;
 use std::time::Duration;
 use tokio_postgres::types::Type;
 
-/// Extends the sessions of these workers, which the owner holds from then on.
+/// Extends the sessions of these workers. The owner holds these sessions from then on.
 pub(crate) async fn renew(
     db: &Db,
     owners: &[&str],

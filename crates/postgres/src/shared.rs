@@ -86,7 +86,7 @@ impl Shared {
     /// Notes that a task of the store panicked and continues.
     pub(crate) fn panicked(&self, task: &str, panic: &str) {
         self.db.counters.panics.add(1);
-        tracing::error!(target: "duroxide::providers::postgres", task, panic, "the store panicked and goes on");
+        tracing::error!(target: "duroxide::providers::postgres", task, panic, "a task of the store panicked and continues");
     }
 
     /// The error for a call whose answer was dropped.
@@ -95,18 +95,18 @@ impl Shared {
             true => PostgresError::Closed,
             false => PostgresError::Panicked {
                 instance: instance.to_string(),
-                details: "its answer was lost; the log has the message".to_string(),
+                details: "the answer to the call was lost; the log has the panic".to_string(),
             },
         }
     }
 
-    /// An item may have become fetchable in these queues that no poll of this process has seen.
+    /// Reports that these queues may have a fetchable turn or activity that no poll of this process has seen.
     pub(crate) fn on_remote_change(&self, queues: PerQueue<bool>) {
         self.update(|scheduler, _| scheduler.on_remote_change(queues));
     }
 
-    /// Another process is notified later of items of these queues, if items wait then. Before callers have their replies, because one of
-    /// them may close the store.
+    /// Plans a later notification of another process about these queues, which is sent if items wait then. Runs before callers
+    /// receive their replies: a caller may close the store.
     pub(crate) fn put_off(&self, queues: PerQueue<bool>) {
         if queues.is_any() {
             self.update(|scheduler, now| scheduler.put_off(queues, now));

@@ -27,7 +27,7 @@ pub enum Step {
     GiveBack,
 }
 
-/// A function of a test that is called at each step, with the instances of the step.
+/// A function of a test, which the store calls at each step with the instances of the step.
 #[cfg(feature = "test-hooks")]
 #[derive(Clone)]
 pub struct Faults(std::sync::Arc<Fault>);

@@ -1,4 +1,4 @@
-//! Texts in a form that the server can store: it has no NUL character.
+//! Texts in a form that the server can store: without a NUL character.
 //!
 //! JSON escapes NUL itself; texts that are stored directly (keys, values, outputs, tags, names) go through this module. NUL is
 //! written as U+0001 and `0`, and U+0001 itself as U+0001 and `1`, so that nothing else changes and no two texts become one.

@@ -50,6 +50,7 @@ pub(crate) fn connector(mode: Mode, root_file: Option<&str>) -> Result<MakeRustl
     Ok(MakeRustlsConnect::new(config))
 }
 
+/// The trusted authorities: the certificates of the PEM file, or the authorities of the operating system.
 fn roots(file: Option<&str>) -> Result<RootCertStore, PostgresError> {
     let mut roots = RootCertStore::empty();
     match file {

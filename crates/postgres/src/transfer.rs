@@ -18,6 +18,7 @@ pub(crate) async fn export(db: &Db, instance: &str) -> Result<ExportOutcome> {
     exported(instance, rows).map_err(|details| PostgresError::Damaged { details })
 }
 
+/// Reads a row of an export.
 fn export_row(row: &Row) -> Result<ExportRow> {
     let part = i64::from(cell::<i32>(row, "part")?);
     let mut export = ExportRow { part, ..ExportRow::default() };

@@ -1,7 +1,8 @@
 //! Reads connection strings: the location of the server, and the protection of the connection to it.
 //!
-//! The driver has a parser of its own. It does not know the modes that check certificates, so this one builds the driver's
-//! configuration value by value instead of handing it a text that two parsers could read differently.
+//! The parser of the driver does not know the modes that check certificates. So this module sets each value of the driver's
+//! configuration, and passes no text to the driver that two parsers could read differently. `url/syntax.rs` splits the text into
+//! parameters, and turns `ssl=true` and `requiressl` into `sslmode`; `url/names.rs` lists the parameters.
 
 mod names;
 mod syntax;
@@ -217,7 +218,7 @@ impl Values {
     fn protection(&self) -> Result<(Mode, Option<String>), String> {
         let modes = [
             ("disable", Mode::Disable),
-            // libpq begins such a connection without TLS. This store has no use for that.
+            // libpq begins such a connection without TLS. This store does not: it tries TLS first.
             ("allow", Mode::Prefer),
             ("prefer", Mode::Prefer),
             ("require", Mode::Require),

@@ -22,8 +22,8 @@ pub(crate) struct ActivityIdentity {
     pub(crate) worker_id: String,
     pub(crate) session_id: Option<String>,
     pub(crate) tag: Option<String>,
-    /// Counts deliveries, from 1.
-    pub(crate) attempt: u32,
+    /// The number of this delivery, from 1.
+    pub(crate) deliveries: u32,
     /// Counts reported failures.
     pub(crate) failures: u32,
 }
@@ -90,7 +90,7 @@ impl ActivityContext {
             worker_id: text("test"),
             session_id: None,
             tag: None,
-            attempt: 1,
+            deliveries: 1,
             failures: 0,
         };
         let store = Arc::new(outlast_memory::MemoryProvider::new());
@@ -151,7 +151,7 @@ impl ActivityContext {
     /// for each retry of `#[outlast::activity(retry = ..)]`. A retry policy of a call schedules a new activity, whose deliveries
     /// count from 1.
     pub fn attempt(&self) -> u32 {
-        self.identity.attempt
+        self.identity.deliveries
     }
 
     /// The number of runs of this activity that failed and asked for another one ([`Attempt::Retry`](crate::Attempt::Retry)). Runs
@@ -173,8 +173,8 @@ impl ActivityContext {
         self.traceparent.as_deref()
     }
 
-    /// The end of the lease, in milliseconds since the epoch by the runtime's clock. After it another worker may run the same
-    /// activity. The runtime renews the lease, which advances the value. `None` if it is not known.
+    /// The end of the lease, in milliseconds since the epoch by the runtime's clock. After this time another worker may run the
+    /// same activity. The runtime renews the lease, which advances the value. `None` if it is not known.
     pub fn deadline_ms(&self) -> Option<u64> {
         match self.deadline_ms.load(Ordering::Relaxed) {
             0 => None,
@@ -188,7 +188,7 @@ impl ActivityContext {
         self.cancellation.is_cancelled()
     }
 
-    /// Waits until [`ActivityContext::is_cancelled`].
+    /// Waits until the activity is cancelled, see [`ActivityContext::is_cancelled`].
     pub async fn cancelled(&self) {
         self.cancellation.cancelled().await;
     }
@@ -256,7 +256,7 @@ impl fmt::Debug for ActivityContext {
             .field("activity_name", &identity.activity_name)
             .field("activity_id", &identity.activity_id)
             .field("worker_id", &identity.worker_id)
-            .field("attempt", &identity.attempt)
+            .field("attempt", &identity.deliveries)
             .field("cancellation_token", &self.cancellation)
             .field("store", &"<Provider>")
             .finish()
@@ -280,7 +280,7 @@ mod tests {
             worker_id: "work-0-abcd".into(),
             session_id: Some("secret-session".into()),
             tag: Some("secret-tag".into()),
-            attempt: 3,
+            deliveries: 3,
             failures: 2,
         }
     }

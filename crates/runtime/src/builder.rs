@@ -22,14 +22,14 @@ pub struct RuntimeBuilder {
     module: Module,
 }
 
-/// Why a runtime was not started.
+/// The reasons for which a runtime was not started.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StartError {
     /// All problems, one sentence each.
     pub problems: Vec<String>,
 }
 
-/// The sentence, because `unwrap` and a `main` that returns an error print this text.
+/// Prints the sentence of `Display`, because `unwrap` and a `main` that returns an error print `Debug`.
 impl fmt::Debug for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("StartError").field(&self.to_string()).finish()
@@ -106,7 +106,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Answers `outlast check`, if that command started this process, and ends the process. Otherwise it has no effect.
+    /// Answers `outlast check`, if that command started this process, and ends the process. In any other process the call has no
+    /// effect.
     ///
     /// The command replays the histories of a store with the orchestrations of this program. [`RuntimeBuilder::start`] and the other
     /// ways to start a runtime answer the command too: call this method before the program opens its store, so that a check needs no
@@ -135,9 +136,10 @@ impl RuntimeBuilder {
 
     /// Starts the runtime on the current tokio runtime.
     ///
-    /// In a process that `outlast check` started, it answers the command and ends the process, see [`RuntimeBuilder::answer_check`].
+    /// In a process that `outlast check` started, `start` answers the command and ends the process, see
+    /// [`RuntimeBuilder::answer_check`].
     ///
-    /// Cancellation safety: when the future is dropped, no runtime was started, or one that keeps running.
+    /// Cancellation safety: when the future is dropped, the runtime is started or not; a started runtime keeps running.
     pub async fn start(self) -> Result<Arc<Runtime>, StartError> {
         let mut problems = self.problems;
         let (activities, orchestrations, invalid) =
@@ -148,7 +150,8 @@ impl RuntimeBuilder {
         }
         if tokio::runtime::Handle::try_current().is_err() {
             problems.push(
-                "no tokio runtime: await this inside of one, for example under #[tokio::main]".to_string(),
+                "no tokio runtime: await `start` inside a tokio runtime, for example under #[tokio::main]"
+                    .to_string(),
             );
         }
         match self.store {

@@ -40,6 +40,7 @@ pub(crate) fn builtins(
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
+/// Reads a key of another instance. Retries retryable errors.
 async fn read_key(context: ActivityContext, input: String) -> Result<String, String> {
     let request: KeyOfInstance = serde_json::from_str(&input).map_err(|error| error.to_string())?;
     let client = context.get_client();

@@ -192,7 +192,7 @@ impl Core {
         self.slots.spawn(until(self.aborted.clone(), self.paced(task)));
     }
 
-    /// Spawns a task that the slots need until they have ended. It ends when they have, even if it waits for the store.
+    /// Spawns a task that the slots need until they have ended. The task ends with the slots, even while it waits for the store.
     pub(crate) fn spawn_helper(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.helpers.spawn(until(self.drained.clone(), self.paced(task)));
     }
@@ -266,6 +266,7 @@ impl Core {
     }
 }
 
+/// Runs a task until it ends or the token fires.
 async fn until(end: CancellationToken, task: impl Future<Output = ()>) {
     tokio::select! {
         biased;

@@ -1,11 +1,12 @@
-//! Gauges that are read from the store at `gauge_poll_interval`. The runtime does not count them itself: with several processes,
-//! restarts and crashes only the store has the number of running instances.
+//! Gauges that are read from the store at `gauge_poll_interval`. The runtime does not count instances itself: with several
+//! processes, restarts and crashes only the store has the number of running instances.
 
 use crate::core::Core;
 use outlast_provider::ErrorClass;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Reads the gauges at every interval.
 pub(crate) async fn poll_gauges(core: Arc<Core>) {
     let every = core.options.observability.gauge_poll_interval.max(Duration::from_millis(10));
     loop {
@@ -14,6 +15,7 @@ pub(crate) async fn poll_gauges(core: Arc<Core>) {
     }
 }
 
+/// Reads the gauges once. After an error of the store the gauges keep their values.
 async fn read(core: &Core) {
     let (executions, bytes) = core.warm.size();
     core.metrics.update_warm_cache(executions as u64, bytes as u64);

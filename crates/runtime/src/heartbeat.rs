@@ -1,7 +1,7 @@
-//! The heartbeat of a node: at [`RuntimeOptions::node_heartbeat`](crate::RuntimeOptions::node_heartbeat) the runtime stores a report
-//! about itself, so that other processes see what it registers, what it runs and which leases it holds.
+//! The heartbeat of a node: at [`RuntimeOptions::node_heartbeat`](crate::RuntimeOptions::node_heartbeat) the runtime stores a
+//! report about itself, so that other processes see its handlers, its running work and its leases.
 //!
-//! A report that the store does not take fails no work: the next one follows. A node that reports no more becomes lost after
+//! A report that the store refuses fails no work: the next report follows. A node that stops reporting is lost after
 //! [`MISSED_BEATS`] intervals, and its report is kept for [`KEPT`] after that.
 
 use crate::core::Core;
@@ -27,7 +27,7 @@ const LONGEST_END: Duration = Duration::from_millis(250);
 pub(crate) async fn beat(core: Arc<Core>, every: Duration) {
     let Some(admin) = core.store.as_management_capability() else { return };
     let started_at_ms = core.now_ms();
-    // Nodes that start together do not beat together, and a runtime that lives for a moment writes no report.
+    // Nodes that start together report at different times, and a runtime that ends soon after its start writes no report.
     let mut pause = (every / 10).saturating_add(part(&core, every / 10));
     for count in 0_u32.. {
         tokio::select! {
@@ -59,7 +59,7 @@ async fn announce(core: &Core, admin: &dyn ProviderAdmin, report: NodeReport, ev
         biased;
         answer = &mut stored => answer,
         () = core.drained.cancelled() => {
-            // The removal of the report must not overtake it.
+            // The removal of the report must not overtake this report.
             if !core.aborted.is_cancelled() {
                 let _ = tokio::time::timeout(LONGEST_END, stored).await;
             }
@@ -75,6 +75,7 @@ async fn announce(core: &Core, admin: &dyn ProviderAdmin, report: NodeReport, ev
     }
 }
 
+/// Deletes expired reports, unless the runtime drains.
 async fn sweep(core: &Core, admin: &dyn ProviderAdmin) {
     tokio::select! {
         biased;
@@ -153,7 +154,7 @@ fn tags(filter: &TagFilter) -> NodeTags {
     }
 }
 
-/// The name of the host; empty if the system does not tell it.
+/// The name of the host; empty if the system does not report it.
 fn host() -> String {
     let of_system = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let of_shell = || std::env::var("HOSTNAME").or_else(|_| std::env::var("COMPUTERNAME")).ok();

@@ -74,6 +74,7 @@ impl InstrumentedProvider {
         }
     }
 
+    /// Makes a call of the store in its span, and records duration, result and error.
     async fn observed<T: Found>(
         &self,
         operation: Operation,
@@ -89,7 +90,7 @@ impl InstrumentedProvider {
             call.as_mut().poll(cx)
         })
         .await;
-        // Of this poll: nothing else ran on this thread since.
+        // The class belongs to this poll: no other poll ran on this thread since.
         let class = result.as_ref().err().map(ErrorClass::of);
         if let Some(class) = class {
             metrics.store_error(class.label(), operation, self.is_recorded_inside);
@@ -106,6 +107,7 @@ impl InstrumentedProvider {
     }
 }
 
+/// Whether the store is a wrapper with metrics, which records its operations.
 fn is_recorded(store: &dyn Provider) -> bool {
     let store: &dyn Any = store;
     store.downcast_ref::<InstrumentedProvider>().is_some_and(|wrapper| wrapper.metrics.is_some())
@@ -131,7 +133,7 @@ fn ended<T: Found>(
             let error_type = class.label();
             span.record("outcome", "error");
             span.record("error_type", error_type);
-            // The caller decides about an error that may go away or that is about the call. Others need a person.
+            // The caller handles a retryable error and an error about the call. An operator must resolve the other errors.
             match class.is_infrastructure(error) && !error.retryable {
                 true => tracing::error!(
                     target: "duroxide::providers",

@@ -1,8 +1,8 @@
 //! The runtime and the client of Outlast. The runtime fetches turns and activities from a store, runs them and commits their
 //! results. The client starts instances, sends them events and waits for them.
 //!
-//! The engine decides what a turn does, and a provider stores it; `dispatch` runs in between, on tokio. Users reach all of it through
-//! the crate `outlast`.
+//! The engine computes the decisions of a turn, and a provider stores them. `dispatch` fetches turns and activities, calls the
+//! engine and the handlers on tokio, and commits to the provider. Users use this crate through the crate `outlast`.
 
 mod activity_context;
 mod builder;

@@ -75,7 +75,7 @@ impl Module {
         Self::default()
     }
 
-    /// Adds an activity. `build` gets the states of the runtime; the start of the runtime fails if a needed one is missing.
+    /// Adds an activity. `build` receives the states of the runtime; the start of the runtime fails if a needed state is missing.
     #[must_use]
     pub fn activity(
         mut self,

@@ -39,6 +39,7 @@ pub(crate) fn turn(core: &Core, instance: &str, worker: &str, report: &Report) {
     }
 }
 
+/// Logs and counts the end of an execution.
 fn ended(core: &Core, instance: &str, worker: &str, report: &Report, ending: &Ending) {
     let (name, version, execution_id) = (report.name.as_str(), report.version.as_str(), report.execution_id);
     let events = report.events;
@@ -69,6 +70,7 @@ fn ended(core: &Core, instance: &str, worker: &str, report: &Report, ending: &En
     }
 }
 
+/// Logs and counts the failure of an execution.
 fn failed(core: &Core, instance: &str, worker: &str, report: &Report, details: &ErrorDetails) {
     let (name, version, execution_id) = (report.name.as_str(), report.version.as_str(), report.execution_id);
     let events = report.events;

@@ -33,8 +33,8 @@ pub trait CommitObserver: Send + Sync {
     /// The store has committed the outcome of an activity, or the failure of a run that is tried again.
     fn activity_committed(&self, activity: CommittedActivity<'_>);
 
-    /// The W3C `traceparent` under which a delivery runs. The handler starts after the answer, so an observer that has to read from a
-    /// store bounds the time.
+    /// The W3C `traceparent` under which a delivery runs. The handler starts after the answer of this call, so an observer that
+    /// reads from a store has to bound the time of the read.
     ///
     /// Cancellation safety: the runtime drops the call when it is aborted.
     async fn traceparent(&self, delivery: &ActivityDelivery<'_>) -> Option<String>;

@@ -48,7 +48,7 @@ pub struct RetentionReport {
 }
 
 impl RetentionReport {
-    /// Whether the pass deleted an instance, a record of the audit or a dead letter.
+    /// Whether the pass deleted an instance, a record or a dead letter.
     pub fn has_deleted(&self) -> bool {
         self.instances + self.audit_records + self.dead_letters > 0
     }
@@ -65,7 +65,7 @@ pub(crate) struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Deletes by the policy, and records the counts in the audit if a count is not zero, also after an error.
+    /// Deletes by the policy. If the pass has deleted anything, also before an error, records the counts in the audit.
     pub(crate) async fn run(&mut self, actor: &str) -> Result<(), ProviderError> {
         let done = self.delete().await;
         if self.report.has_deleted() {
@@ -74,6 +74,7 @@ impl Pass<'_> {
         done
     }
 
+    /// Deletes instances, then records of the audit, then dead letters, in steps.
     async fn delete(&mut self) -> Result<(), ProviderError> {
         self.delete_instances().await?;
         while let Some(before) = self.before(self.policy.audit_for) {
@@ -101,6 +102,7 @@ impl Pass<'_> {
         Ok(())
     }
 
+    /// Deletes ended trees page by page, until a page has younger instances only.
     async fn delete_instances(&mut self) -> Result<(), ProviderError> {
         let Some(youngest) = self.before(self.policy.shortest_age()) else { return Ok(()) };
         let mut after = None;
@@ -138,7 +140,7 @@ impl Pass<'_> {
     }
 
     /// The position of the next page; `None` if this page is the last one, or has younger instances only. A page without instances,
-    /// which a store may return before its last page, says nothing of the instances behind it.
+    /// which a store may return before its last page, does not end the pass.
     fn next_page(page: &OldestPage, youngest: u64) -> Option<u64> {
         let is_old = |instance: &OldInstance| instance.created_at < youngest;
         page.next.filter(|_| page.instances.is_empty() || page.instances.iter().any(is_old))
@@ -166,6 +168,7 @@ impl Pass<'_> {
         self.count_dead_letters().await
     }
 
+    /// Counts the records of the audit that a pass would delete.
     async fn count_records(&mut self) -> Result<(), ProviderError> {
         let Some(before) = self.before(self.policy.audit_for) else { return Ok(()) };
         let mut last = None;
@@ -186,6 +189,7 @@ impl Pass<'_> {
         }
     }
 
+    /// Counts the dead letters that a pass would delete.
     async fn count_dead_letters(&mut self) -> Result<(), ProviderError> {
         let Some(before) = self.before(self.policy.dead_letters_for) else { return Ok(()) };
         let mut last = None;

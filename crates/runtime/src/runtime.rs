@@ -103,6 +103,7 @@ impl Runtime {
         Self::launch(history_store, activity_registry, orchestration_registry, options).await
     }
 
+    /// Starts a runtime whose options are valid: registers it for clients of this process, and starts its tasks.
     pub(crate) async fn launch(
         store: Arc<dyn Provider>,
         activities: ActivityRegistry,
@@ -159,9 +160,9 @@ impl Runtime {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the runtime. It fetches no more; turns and activities may finish within the grace period (`None`: one second); the
-    /// others are aborted and given back without counting a delivery. Returns when no task runs any more; code that does not yield
-    /// delays it. `Some(0)` aborts at once and gives no lease back, like a crash.
+    /// Stops the runtime, which fetches no more. Turns and activities may finish within the grace period (`None`: one second);
+    /// those that still run are aborted and given back without counting a delivery. Returns when no task runs any more; code that
+    /// does not yield delays the return. `Some(0)` aborts immediately and gives no lease back, like a crash.
     ///
     /// Cancellation safety: a dropped call can be repeated. Concurrent calls all wait; the shortest grace period applies.
     pub async fn shutdown(self: Arc<Self>, timeout_ms: Option<u64>) {
@@ -205,7 +206,7 @@ impl Runtime {
     /// Name, version and parent of an instance's newest execution; `None` if there is no such instance, its history cannot be read,
     /// or the runtime was shut down.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn get_orchestration_descriptor(&self, instance: &str) -> Option<OrchestrationDescriptor> {
         let store = Arc::clone(&self.lock().as_ref()?.store);
         let history = store.read(instance).await.ok()?;

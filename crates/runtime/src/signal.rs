@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Runtime {
-    /// Runs until the process gets SIGTERM or SIGINT (Ctrl-C; on Windows Ctrl-C only), and then drains: the runtime fetches no more,
-    /// running turns and activities may finish within `grace`, and the others are given back without counting a delivery, so that
-    /// another process continues them at once. Returns the name of the signal. A second signal during the drain ends it like
-    /// [`Runtime::shutdown`] with `Some(0)`: leases of aborted work expire.
+    /// Runs until the process gets SIGTERM or SIGINT (Ctrl-C; on Windows Ctrl-C only), and then drains: the runtime fetches no
+    /// more, running turns and activities may finish within `grace`, and turns and activities that still run then are given back
+    /// without counting a delivery, so that another process continues them immediately. Returns the name of the signal. A second
+    /// signal ends the drain like [`Runtime::shutdown`] with `Some(0)`: leases of aborted work expire.
     ///
-    /// systemd, Docker and Kubernetes send SIGTERM, wait, and then kill the process: let them wait some seconds longer than `grace`.
+    /// systemd, Docker and Kubernetes send SIGTERM, wait, and then kill the process: set their wait some seconds longer than `grace`.
     ///
     /// The handlers of the signals are installed by the call itself, before the future is polled.
     ///

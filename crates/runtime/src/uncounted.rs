@@ -1,8 +1,8 @@
 //! Commits in progress that the metrics do not count yet.
 //!
-//! A store shows a commit to readers, and resolves watches, before it answers the runtime; the runtime counts a turn after the
-//! answer. A client that waits for an instance therefore checks this list before it returns: if a runtime on the same store object
-//! has a commit of that instance in progress, the client waits until the turn is counted or has failed. So
+//! A store shows a commit to readers, and resolves watches, before the store answers the runtime. The runtime counts a turn after
+//! the answer. A client that waits for an instance therefore checks this list before it returns: if a runtime on the same store
+//! object has a commit of that instance in progress, the client waits until the turn is counted or has failed. So
 //! [`Runtime::metrics_snapshot`](crate::Runtime::metrics_snapshot) and the counters of the `metrics` facade include every turn that a
 //! client of this process has waited for, with any store.
 

@@ -77,7 +77,7 @@ impl Backend {
         Self { store, statements, clock: skewed, ahead_of_clock: Mutex::default() }
     }
 
-    /// The store as a client, an operator or a check sees it, which runs in no node.
+    /// The store object of clients, operators and checks, which run in no node.
     pub(crate) fn outside(&self) -> Arc<dyn Provider> {
         match &self.store {
             Store::SqliteFile(file) => file.outside(),
@@ -93,7 +93,7 @@ impl Backend {
         }
     }
 
-    /// A process has ended, and with it its store object.
+    /// Notes that a process and its store object have ended.
     pub(crate) fn process_ended(&self) {
         if let Store::SqliteFile(file) = &self.store {
             file.process_ended();

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Summary {
     /// Number of worlds that ran.
     pub seeds: usize,
-    /// Number of worlds in which a lease was lost or a commit was in doubt. Only these count.
+    /// Number of worlds in which a lease was lost or a commit was in doubt. Only these worlds count towards the goal of a run.
     pub counted: usize,
     /// Number of worlds that ran twice to compare their traces.
     pub repeated: usize,

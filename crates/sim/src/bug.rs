@@ -1,4 +1,4 @@
-//! Defects that the simulator must find. They measure the simulator itself.
+//! Defects that the simulator must find. The number of defects that it finds measures the simulator.
 
 use outlast_memory::Defect;
 use outlast_model::defect::Defect as Shipped;

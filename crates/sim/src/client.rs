@@ -126,7 +126,7 @@ impl Driver {
         }
     }
 
-    /// Checks an answer against the latest one. A reset makes an instance run again that has ended.
+    /// Checks an answer against the latest answer. A reset makes an instance run again that has ended.
     fn answered(&self, instance: &str, floor: &OrchestrationStatus, status: OrchestrationStatus) {
         if self.shared.plan.source_of(instance).is_none() {
             let checked = self.shared.client_answers().answered(instance, floor, status);
@@ -168,7 +168,7 @@ impl Driver {
             }
             ActionResult::Copied(copied) => {
                 self.shared.tally().resets += 1;
-                self.shared.accepted().copied.push(copied);
+                self.shared.performed().copied.push(copied);
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Which bodies of activities ran, and how often.
+//! The bodies of activities that ran, and the number of their runs.
 
 use crate::program::Task;
 use outlast_runtime::ActivityContext;

@@ -25,7 +25,7 @@ pub enum Fault {
     Duplicate,
     /// A statement fails inside its transaction.
     Statement,
-    /// A statement succeeds and returns an error all the same; if it is the commit, the transaction is stored.
+    /// A statement succeeds and returns an error; if the statement is the commit, the transaction is stored.
     StatementDone,
     /// A transaction cannot begin, because another process holds the lock of the database.
     Busy,
@@ -153,8 +153,8 @@ impl Fault {
         }
     }
 
-    /// How many times its usual rate this fault has at a call. Worlds make some calls rarely, so those calls get more faults;
-    /// crashes have low rates, so rare calls get even more of them.
+    /// The factor of the usual rate of this fault at a call. Worlds make some calls rarely, so these calls have more faults.
+    /// Crashes have low rates, so rare calls have even more crashes.
     pub(crate) fn weight(self, op: &str) -> u64 {
         match (RARE_CALLS.contains(&op), self.is_crash()) {
             (false, _) => 1,

@@ -21,7 +21,6 @@
 //!
 //! Read `world.rs` first, then `call.rs`, where faults are injected into calls.
 
-mod accepted;
 mod at_once;
 mod backend;
 mod batch;
@@ -36,6 +35,7 @@ mod leases;
 mod life;
 mod mirror;
 mod node;
+mod performed;
 mod plan;
 mod program;
 mod recorded;

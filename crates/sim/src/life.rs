@@ -1,4 +1,5 @@
-//! The lives of nodes, for clients that live in the process of a node: they use its store object, and end with it.
+//! The lives of nodes, for clients in the process of a node. Such a client uses the store object of the process, and ends with the
+//! process.
 
 use crate::store::FaultyStore;
 use outlast_provider::Provider;
@@ -47,19 +48,19 @@ impl Lives {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A node begins a life.
+    /// Notes that a node begins a life.
     pub(crate) fn begin(&self, node: usize, life: &Arc<Life>) {
         let mut lives = self.lock();
         lives.retain(|(other, _)| *other != node);
         lives.push((node, Arc::clone(life)));
     }
 
-    /// The life of a node is over. The store object of the process is closed when its last client is gone.
+    /// Notes that the life of a node is over. The store object of the process is closed when its last client is gone.
     pub(crate) fn end(&self, node: usize) {
         self.lock().retain(|(other, _)| *other != node);
     }
 
-    /// The world has ended.
+    /// Drops all lives, because the world has ended.
     pub(crate) fn end_all(&self) {
         self.lock().clear();
     }

@@ -13,7 +13,7 @@ use outlast_testing::poll_gate::PollGate;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a life ends.
+/// The end of a life.
 enum LifeEnd {
     /// All tasks are dropped, and no lease is given back.
     Crash,
@@ -92,7 +92,7 @@ impl Process {
         shared.note(&self.name, &format!("down after {} polls", gate.polls()));
     }
 
-    /// The poll at which this life ends with a crash, if it does.
+    /// The poll at which this life ends with a crash; `None` if no poll ends it.
     fn last_poll(&self, life: u64) -> Option<u64> {
         if let Some(probe) = &self.shared.plan.probe {
             return probe.last_poll(self.node, life);
@@ -199,14 +199,14 @@ impl Process {
         if self.shared.plan.takes_over && self.shared.has_faults() {
             self.shared.tally().happened(Fault::Takeover);
             for token in take_for_dead(&self.shared, self.node).await {
-                let mut accepted = self.shared.accepted();
-                accepted.turns.remove(&token);
-                accepted.leases.given_back(&token);
+                let mut performed = self.shared.performed();
+                performed.turns.remove(&token);
+                performed.leases.given_back(&token);
             }
         }
     }
 
-    /// Shuts the runtime down; a crash may interrupt that.
+    /// Shuts the runtime down; a crash may interrupt the shutdown.
     async fn shut_down(&self, gate: &PollGate, process: &Life, runtime: Arc<Runtime>, grace_ms: u64) {
         let (shared, name) = (&self.shared, &self.name);
         shared.note(name, &format!("shutdown within {grace_ms} ms"));
@@ -239,12 +239,12 @@ impl Process {
     }
 }
 
-/// Ends the leases of a node that is taken for dead, and counts the deliveries. Returns the tokens of the ended leases.
+/// Ends the leases of a node that another process regards as dead, and counts the deliveries. Returns the tokens of the ended leases.
 async fn take_for_dead(shared: &Shared, node: usize) -> Vec<String> {
     let mut ended = Vec::new();
-    let tokens = shared.accepted().leases.of_node(node);
+    let tokens = shared.performed().leases.of_node(node);
     for token in tokens {
-        let is_turn = shared.accepted().turns.contains_key(&token);
+        let is_turn = shared.performed().turns.contains_key(&token);
         let abandoned = match is_turn {
             true => shared.store().abandon_orchestration_item(&token, None, false).await,
             false => shared.store().abandon_work_item(&token, None, false).await,

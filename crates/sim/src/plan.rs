@@ -47,7 +47,7 @@ pub(crate) struct Plan {
     pub(crate) call_fault_rates: BTreeMap<Fault, u64>,
     /// Longest latency of a call without a fault.
     pub(crate) latency_ms: u64,
-    /// How often a process looks for commits of other processes.
+    /// The interval at which a process looks for commits of other processes.
     pub(crate) foreign_poll: Duration,
     /// Whether fetches wait in a mirrored store. A waiting fetch that finds only messages without an instance delays them, and the
     /// memory store does not know when: such a world has no such messages.
@@ -56,19 +56,19 @@ pub(crate) struct Plan {
     pub(crate) statement_faults: u64,
     /// Mean time between two faults of this kind in one node. A fault that is missing here does not happen.
     pub(crate) process_fault_means_ms: BTreeMap<Fault, u64>,
-    /// Longest time that a node stays down. With a long downtime, often no other node is up to take over from a stalled
-    /// one. With [`UNTIL_HEALED`] a crashed node stays down until the world is healed.
+    /// Longest time that a node stays down. With a long downtime, often no other node is up to take over from a stalled node. With
+    /// [`UNTIL_HEALED`] a crashed node stays down until the world is healed.
     pub(crate) downtime_ms: u64,
     pub(crate) loses_wake_ups: bool,
     /// Whether the clocks of nodes differ from the store's clock.
     pub(crate) skewed: bool,
     /// Whether all nodes but the first run an older build.
     pub(crate) old_builds: bool,
-    /// The roots that broken builds do not fit, and park. Lives of nodes in a world without them are of no broken build.
+    /// The roots that broken builds do not fit, and park. A world without such roots has no broken build.
     pub(crate) misfits: BTreeSet<String>,
     /// Whether the leases of a crashed node end at once.
     pub(crate) takes_over: bool,
-    /// How long faults happen.
+    /// The time for which faults happen.
     pub(crate) safety_ms: u64,
     pub(crate) lease_ms: u64,
     /// The poison limit. With a low limit, crashes can poison an instance, and the checks allow that.

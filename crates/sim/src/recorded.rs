@@ -7,7 +7,7 @@ pub fn recorded_seeds() -> Vec<u64> {
     parse(SEEDS)
 }
 
-/// The recorded seeds, and then the others of these.
+/// The recorded seeds, and then the given seeds that are not recorded.
 pub fn recorded_first(seeds: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
     let recorded = recorded_seeds();
     let others = {

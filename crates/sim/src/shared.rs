@@ -1,7 +1,6 @@
 //! The state that all tasks of a world share: the plan, the store, random numbers, the trace, counts and recorded
 //! observations.
 
-use crate::accepted::Accepted;
 use crate::backend::Backend;
 use crate::bug::Bug;
 use crate::call::Caller;
@@ -10,6 +9,7 @@ use crate::clock::{EPOCH_MS, SkewedClock};
 use crate::effects::Effects;
 use crate::fault::Fault;
 use crate::life::Lives;
+use crate::performed::Performed;
 use crate::plan::Plan;
 use crate::tally::Tally;
 use crate::trace::Trace;
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     rng: Mutex<Rng>,
     trace: Mutex<Trace>,
     tally: Mutex<Tally>,
-    accepted: Mutex<Accepted>,
+    performed: Mutex<Performed>,
     effects: Mutex<Effects>,
     client_answers: Mutex<ClientAnswers>,
     failures: Mutex<Vec<String>>,
@@ -97,7 +97,7 @@ impl Shared {
             rng: Mutex::new(Rng::stream(plan.seed, "dice")),
             trace: Mutex::new(Trace::new(settings.keep_lines)),
             tally: Mutex::default(),
-            accepted: Mutex::default(),
+            performed: Mutex::default(),
             effects: Mutex::default(),
             client_answers: Mutex::default(),
             failures: Mutex::default(),
@@ -119,8 +119,9 @@ impl Shared {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn accepted(&self) -> MutexGuard<'_, Accepted> {
-        self.accepted.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The calls that the store performed, also those whose answer was lost.
+    pub(crate) fn performed(&self) -> MutexGuard<'_, Performed> {
+        self.performed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn effects(&self) -> MutexGuard<'_, Effects> {

@@ -39,7 +39,7 @@ impl StatementInjector {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Arms or disarms; returns whether it was armed before.
+    /// Arms or disarms the injector; returns whether the injector was armed before.
     pub(crate) fn arm(&self, armed: bool) -> bool {
         self.armed.swap(armed && (self.rate > 0 || self.probe.is_some()), Relaxed)
     }

@@ -267,7 +267,7 @@ async fn jump_store_clock(shared: Arc<Shared>) {
         shared.tally().happened(Fault::StoreClockJump);
         shared.disturb_all();
         if ms < 0 {
-            shared.accepted().leases.clock_set_back(shared.clock.now_ms());
+            shared.performed().leases.clock_set_back(shared.clock.now_ms());
         }
         shared.clock.jump(ms);
     }

@@ -38,7 +38,7 @@ impl SqliteProvider {
     /// Reads settings of the file, and counts leases that have ended, turns that are due for `overdue_ms`, and rows without an
     /// instance. It reads whole tables.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn examine(&self, overdue_ms: u64) -> std::result::Result<SqliteExamination, ProviderError> {
         let now = self.options.clock.now_ms();
         let since = [now.saturating_sub(ENDED_MS), now.saturating_sub(overdue_ms)];

@@ -83,7 +83,7 @@ impl ReplayCheck {
 
     /// Replays the histories of all instances of a store. It only reads.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn run_on(self, store: &dyn Provider) -> ReplayReport {
         let mut report = ReplayReport::default();
         let Some(build) = self.build(&mut report) else { return report };

@@ -29,7 +29,7 @@ pub(super) enum Program {
 }
 
 impl Program {
-    /// The arguments of cargo, the name of the binary, and the word that it wants first.
+    /// The arguments of cargo, the name of the binary, and the first argument of the binary.
     fn recipe(self) -> (Vec<String>, &'static str, Option<&'static str>) {
         // The figures on Cosmos DB are counts, which need no optimised build.
         let counted = || {
@@ -62,6 +62,7 @@ impl Program {
 pub(super) struct Contestants(BTreeMap<(Vec<String>, &'static str), PathBuf>);
 
 impl Contestants {
+    /// Builds the programs, each once.
     pub(super) fn build(wanted: impl IntoIterator<Item = Program>) -> Result<Self, String> {
         let mut built = BTreeMap::new();
         for program in wanted {
@@ -111,6 +112,7 @@ fn build(args: &[String], name: &str) -> Result<PathBuf, String> {
     program.ok_or_else(|| format!("`{call}` built no program `{name}`"))
 }
 
+/// Runs a benchmark and reads its answer. The error has the first line of its stderr.
 fn measure(mut command: Command) -> Result<Value, String> {
     // A log of every orchestration would be measured too.
     command.env("RUST_LOG", "error").stdin(Stdio::null());

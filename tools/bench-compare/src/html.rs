@@ -20,6 +20,7 @@ table { border-collapse: collapse; font-size: 13px; } td, th { border: 1px solid
 .wide { overflow-x: auto; }
 ";
 
+/// The whole report as one HTML file.
 pub(super) fn report(rows: &[Row]) -> String {
     let mut body = String::from("<h1>Outlast, its peers and the floor</h1>\n");
     body.push_str(
@@ -71,6 +72,7 @@ fn of<'a>(rows: &'a [Row], scenario: &Scenario, metric: &str) -> impl Iterator<I
     rows.iter().filter(move |row| scenario.has(row) && row.metric == metric)
 }
 
+/// Adds a plot with its title, unless the plot has no data.
 fn section(body: &mut String, scenario: &Scenario, empty: bool, plot: impl Fn() -> String) {
     if !empty {
         let about = escape(scenario.about);
@@ -95,6 +97,7 @@ fn bar(row: &Row) -> Bar {
     Bar { label: row.label(), value: row.value, class: class(row) }
 }
 
+/// The bars of the sweep, by number of dispatchers.
 fn sweep(rows: &[Row]) -> Vec<Bar> {
     let mut found: Vec<(u32, &Row)> =
         rows.iter().filter_map(|row| Some((place(row, "throughput_at_")?, row))).collect();

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
     })
 }
 
+/// Builds the programs, runs all rounds, and publishes the figures.
 fn run(mut plan: Plan) -> Result<ExitCode, String> {
     if plan.paste {
         return paste(&plan);
@@ -66,7 +67,7 @@ fn run(mut plan: Plan) -> Result<ExitCode, String> {
     Ok(verdict(&rows, run.errors))
 }
 
-/// Starts a PostgreSQL server if the plan needs one. Without a server the other scenarios run, unless --store names it.
+/// Starts a PostgreSQL server if the plan needs one. Without a server the other scenarios run, unless --store names PostgreSQL.
 fn server_for(plan: &mut Plan) -> Result<Option<Server>, String> {
     if !plan.needs(Backend::Postgres) {
         return Ok(None);
@@ -82,6 +83,7 @@ fn server_for(plan: &mut Plan) -> Result<Option<Server>, String> {
     }
 }
 
+/// Writes the figures of the files into the pages.
 fn paste(plan: &Plan) -> Result<ExitCode, String> {
     let files = plan.json.to_string_lossy();
     let mut rows = Vec::new();
@@ -109,6 +111,7 @@ struct Course {
     samples: Vec<Sample>,
 }
 
+/// The entries of all chosen scenarios.
 fn courses(plan: &Plan) -> Vec<Course> {
     let of = |scenario: &'static Scenario| {
         scenario.entries.iter().map(move |entry| Course { scenario, entry, samples: Vec::new() })
@@ -124,8 +127,8 @@ struct Run {
 }
 
 impl Run {
-    /// All entries in turn, so that a slow minute of the machine hits all of them. A run that fails is reported and
-    /// leaves a gap in the table.
+    /// Measures all entries in turn, so that a slow minute of the machine affects all entries. A run that fails is reported and
+    /// leaves an empty cell in the table.
     fn round(&mut self, round: u32, plan: &Plan) -> Result<(), String> {
         for course in &mut self.courses {
             if !course.entry.takes_part(round, plan.quick) {
@@ -150,6 +153,7 @@ impl Run {
         Ok(())
     }
 
+    /// The rows of all courses.
     fn rows(&self, plan: &Plan) -> Vec<Row> {
         let of = |course: &Course| {
             let (scenario, entry) = (course.scenario, course.entry);
@@ -198,12 +202,13 @@ impl Course {
         }
     }
 
+    /// The setting with the best figure in the first round; `None` if every round measures all settings.
     fn best(&self, quick: bool) -> Option<&'static str> {
         let Tries::Best(..) = self.entry.tries else { return None };
         let metric = self.scenario.judged_by;
         let value = |setting: &str| {
             let line = self.scenario.line(self.entry, setting, quick);
-            // The round that tried them all: the later ones have the winner only.
+            // The first round tried all settings; later rounds have the best setting only.
             let sample = self.samples.iter().find(|sample| sample.setting == line)?;
             Some((sample.figure(metric.name)?, sample.ok()))
         };
@@ -211,7 +216,7 @@ impl Course {
             let settings = self.entry.settings(quick).iter();
             settings.filter_map(|setting| Some((*setting, value(setting)?)))
         };
-        // A setting that loses work is the best one only if all of them do.
+        // A setting that loses work is the best setting only if all settings lose work.
         let sound = tried().any(|(_, (_, ok))| ok);
         let tried =
             tried().filter(|(_, (_, ok))| *ok || !sound).map(|(setting, (value, _))| (setting, value));

@@ -12,6 +12,7 @@ pub(super) fn into_page(page: &str, rows: &[Row]) -> Result<String, String> {
     page::between(page, (BEGIN, END), &block(rows))
 }
 
+/// The tables of the page.
 fn block(rows: &[Row]) -> String {
     let rounds = rows.iter().map(|row| row.rounds).max().unwrap_or(0);
     let measured: String = table::all_measured(rows)

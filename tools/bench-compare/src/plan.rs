@@ -45,7 +45,7 @@ pub(super) struct Plan {
     pub(super) quick: bool,
     pub(super) json: PathBuf,
     pub(super) paste: bool,
-    /// A store was named: a missing server is then an error.
+    /// Whether a store was named: then a missing server is an error.
     pub(super) is_store_named: bool,
 }
 

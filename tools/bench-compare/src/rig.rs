@@ -11,6 +11,7 @@ pub(super) struct Rig {
 }
 
 impl Rig {
+    /// Starts the rig, and reads the address and the key that the rig prints.
     pub(super) fn start(program: &Path) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("the rig could not be started: {error}");
         let mut command = Command::new(program);

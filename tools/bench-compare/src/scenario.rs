@@ -27,7 +27,7 @@ pub(super) enum Backend {
 }
 
 impl Backend {
-    /// Whose rows have this store.
+    /// The group of stores to which the store of a row belongs.
     pub(super) fn of(store: &str) -> Self {
         match store {
             POSTGRES => Self::Postgres,
@@ -75,9 +75,9 @@ pub(super) struct Entry {
 /// The settings of an entry: for a full run, and for a quick one.
 #[derive(Clone, Copy)]
 pub(super) enum Tries {
-    /// The first round tries all of them; the best one is measured in the rounds that follow.
+    /// The first round tries all settings; the following rounds measure the best setting.
     Best(&'static [&'static str], &'static [&'static str]),
-    /// Every round measures all of them: the curve is the figure.
+    /// Every round measures all settings: the figures are a curve.
     Every(&'static [&'static str]),
 }
 
@@ -85,9 +85,9 @@ pub(super) enum Tries {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effort {
     Always,
-    /// It takes long and has no target, or is known not to end.
+    /// In one round: the entry takes long and has no target, or is known not to end.
     Once,
-    /// The same, in a full run only.
+    /// In one round of a full run.
     OnceIfFull,
 }
 

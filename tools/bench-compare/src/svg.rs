@@ -9,7 +9,7 @@ const LABELS: f64 = 190.0;
 const VALUES: f64 = 90.0;
 const LINE: f64 = 22.0;
 
-/// Where values go on an axis.
+/// The places of values on an axis.
 #[derive(Clone, Copy)]
 pub(super) struct Scale {
     low: f64,
@@ -20,7 +20,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// From nothing to the highest value.
+    /// From zero to the highest value.
     pub(super) fn linear(high: f64, from: f64, to: f64) -> Self {
         Self { low: 0.0, high: if high > 0.0 { high } else { 1.0 }, from, to, logarithmic: false }
     }
@@ -42,7 +42,7 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// The values at which a line helps the eye.
+    /// The values that have a grid line.
     pub(super) fn ticks(&self) -> Vec<f64> {
         if !self.logarithmic {
             return (0..=4).map(|n| self.high * f64::from(n) / 4.0).collect();
@@ -64,6 +64,7 @@ pub(super) struct Bar {
     pub(super) class: &'static str,
 }
 
+/// A plot of bars on one linear axis.
 pub(super) fn bars(bars: &[Bar]) -> String {
     let high = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
     let scale = Scale::linear(high, LABELS, WIDTH - VALUES);
@@ -95,6 +96,7 @@ pub(super) struct Span {
     pub(super) class: &'static str,
 }
 
+/// A plot of spans on one logarithmic axis.
 pub(super) fn spans(spans: &[Span]) -> String {
     let values: Vec<f64> = spans.iter().flat_map(|span| [span.p50, span.p99]).collect();
     let scale = Scale::logarithmic(&values, LABELS, WIDTH - VALUES);

@@ -43,7 +43,7 @@ const PLACE: &str = "throughput_at_";
 
 const COUNTED: &[&str] = &["statements", "syncs", "rows_read", "bytes_written"];
 
-/// Which rows stand in a column. Only a store in a file has a choice of durability.
+/// A column, and its rows. Only a store in a file has a choice of durability.
 type Column = (&'static str, fn(&Row) -> bool);
 
 const EMBEDDED: &[Column] = &[

@@ -19,7 +19,7 @@ pub(super) struct Figure {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Round {
     Median,
-    /// The round with the most, and the one with the least: a peer counts with its best.
+    /// The round with the largest figure, and the round with the smallest: a target compares the best round of a peer.
     Most,
     Least,
 }
@@ -205,6 +205,7 @@ impl Figure {
         })
     }
 
+    /// The figure of the row in the chosen round.
     pub(super) fn value(&self, rows: &[Row]) -> Option<f64> {
         let row = self.row(rows)?;
         // The figures of a peer or a floor count even if its work is incomplete. Those of Outlast count only if all work
@@ -242,6 +243,7 @@ impl Target {
         row.scenario == self.scenario && Backend::of(&row.store) == Backend::of(store)
     }
 
+    /// The judged value: the figure, or its ratio to the other figure.
     pub(super) fn found(&self, rows: &[Row]) -> Option<f64> {
         let of = self.of.value(rows)?;
         match &self.over {

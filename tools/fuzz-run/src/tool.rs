@@ -33,6 +33,7 @@ impl Tool {
         command
     }
 
+    /// Runs a target for this time, and counts its executions and crashes.
     pub(super) fn run(&self, target: &str, minutes: u32) -> Result<Tally, String> {
         let mut command = self.command("run", target);
         let time = format!("-max_total_time={}", minutes * 60);

@@ -88,6 +88,7 @@ const STATEMENTS: &[&str] = &[
     "unlock_live_instance",
 ];
 
+/// Whether the mutant is in a check of a token or lease.
 pub(super) fn guards(mutant: &Mutant) -> bool {
     if mutant.file.starts_with(statements::FOLDER) {
         return STATEMENTS.contains(&mutant.function.as_str());

@@ -32,6 +32,7 @@ pub(super) struct Built {
     pub(super) messages: Vec<Value>,
 }
 
+/// Builds the tests of a target in a folder.
 pub(super) fn build(target: &Target, root: &Path) -> Result<Built, String> {
     let mut args = vec!["test", "--no-run", "--message-format=json"];
     args.extend(target.tested_by.iter().flat_map(|package| ["-p", package]));

@@ -28,6 +28,7 @@ pub(super) fn read(json: &str, root: &Path) -> Result<Vec<Mutant>, String> {
     list.iter().map(|mutant| one(mutant, root)).collect()
 }
 
+/// Reads one mutant of the list.
 fn one(json: &Value, root: &Path) -> Result<Mutant, String> {
     let text = |value: &Value| value.as_str().map(str::to_string);
     let (Some(name), Some(file)) = (text(&json["name"]), text(&json["file"])) else {
@@ -48,6 +49,7 @@ fn one(json: &Value, root: &Path) -> Result<Mutant, String> {
     Ok(Mutant { file, function, name, key, spot })
 }
 
+/// The change of a mutant; `None` if its function cannot select a mutant at run time.
 fn spot(json: &Value, source: &str) -> Option<Spot> {
     let range = |span: &Value| Some(offset(source, &span["start"])?..offset(source, &span["end"])?);
     let function = range(&json["function"]["span"])?;

@@ -70,6 +70,7 @@ fn main() -> ExitCode {
     })
 }
 
+/// Runs, prints or lists the mutants of the chosen targets.
 fn run(args: &Args) -> Result<ExitCode, String> {
     let tool = tool::find_or_install()?;
     let sources = sources::Sources::read()?;

@@ -84,6 +84,7 @@ impl Outcomes {
     }
 }
 
+/// Whether the test that decided the outcome has not changed.
 fn is_valid(outcome: &str, sources: &Sources) -> bool {
     let mut parts = outcome.split(BETWEEN).skip(1);
     match (parts.next(), parts.next()) {
@@ -107,6 +108,7 @@ fn outcomes(json: &Value) -> impl Iterator<Item = (String, &'static str)> {
     })
 }
 
+/// Reads a map of a file; empty if the file does not exist.
 fn read(file: &Path) -> Result<BTreeMap<String, String>, String> {
     match fs::read_to_string(file) {
         Ok(text) => serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display())),

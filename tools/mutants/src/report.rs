@@ -51,6 +51,7 @@ impl Figures {
         figures
     }
 
+    /// The sum of two targets.
     fn and(self, other: &Self) -> Self {
         Self {
             files: self.files + other.files,

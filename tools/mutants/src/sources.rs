@@ -25,6 +25,7 @@ impl Sources {
         Ok(sources)
     }
 
+    /// Adds the functions of a file.
     pub(super) fn add(&mut self, text: &str) {
         let lines: Vec<&str> = text.lines().collect();
         for (at, line) in lines.iter().enumerate() {

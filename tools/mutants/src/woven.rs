@@ -1,6 +1,5 @@
-//! Runs the tests for mutants of Rust code with one build. All mutants are inserted into a copy of the sources, mutants
-//! that do not compile are removed, and the tests run once for each of the others. One build for each mutant would take
-//! ten times as long.
+//! Runs the tests for mutants of Rust code with one build. All mutants are inserted into a copy of the sources, mutants that do not
+//! compile are removed, and the tests run once for each remaining mutant. One build for each mutant would take ten times as long.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -91,6 +90,7 @@ impl Copy {
         Ok(())
     }
 
+    /// Writes a file with the mutants of this file inserted. Returns the lines of each mutant.
     fn weave(&self, file: &str, mutants: &BTreeMap<usize, &Mutant>) -> Result<Lines, String> {
         let source =
             fs::read_to_string(process::root().join(file)).map_err(|error| format!("{file}: {error}"))?;
@@ -105,6 +105,7 @@ impl Copy {
         Ok(woven.lines)
     }
 
+    /// Writes a file, unless it has this content.
     fn write(&self, file: &str, bytes: &[u8]) -> Result<(), String> {
         let path = self.root.join(file);
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
@@ -131,6 +132,7 @@ fn pointed_at(error: &Value, files: &BTreeMap<String, Lines>) -> Option<usize> {
     mentioned.iter().find_map(|span| mutant_at(span, files))
 }
 
+/// The mutant at the place of an error.
 fn mutant_at(span: &Value, files: &BTreeMap<String, Lines>) -> Option<usize> {
     let line = usize::try_from(span["line_start"].as_u64()?).ok()?;
     let of_file = files.get(span["file_name"].as_str()?);

@@ -43,6 +43,7 @@ pub fn total(hashes: &Hashes) -> String {
     digest(hashes.iter().flat_map(|(name, hash)| [name.clone(), hash.clone()]))
 }
 
+/// The hash of the shipped code of a package.
 fn hash(package: &Package, files: &[(&str, &str)]) -> String {
     let home = format!("crates/{}/", folder(package));
     let own = files.iter().filter_map(|(path, text)| Some((path.strip_prefix(&home)?, *text)));
@@ -61,6 +62,7 @@ fn hash(package: &Package, files: &[(&str, &str)]) -> String {
     digest(shipped.flat_map(|(path, text)| [(*path).to_string(), tokens(path, text)]).chain([features]))
 }
 
+/// The text without the parts that do not change a hash.
 fn tokens(path: &str, text: &str) -> String {
     match path.rsplit_once('.') {
         Some((_, "rs")) => shipped_tokens::rust(text),

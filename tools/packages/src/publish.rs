@@ -1,4 +1,4 @@
-//! Which packages are published, in which order, and whether their manifests are complete.
+//! The published packages, the order of their publication, and the problems of their manifests.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ fn named(package: &Package) -> impl Iterator<Item = &Dependency> {
     })
 }
 
-/// What the registry or docs.rs would miss in the manifests, as pairs of a package and a sentence.
+/// The problems of the manifests for the registry or docs.rs, as pairs of a package and a sentence.
 pub fn problems(packages: &[Package]) -> Vec<(&Package, String)> {
     let mut problems = Vec::new();
     for package in packages.iter().filter(|package| is_published(package)) {

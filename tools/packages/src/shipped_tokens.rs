@@ -15,6 +15,7 @@ pub(crate) fn rust(text: &str) -> String {
     out
 }
 
+/// Writes the tokens without documentation and modules for tests.
 fn write_shipped(tokens: TokenStream, out: &mut String) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut rest = &tokens[..];

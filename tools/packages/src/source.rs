@@ -40,6 +40,7 @@ impl Source {
         Self { code: String::from_utf8_lossy(&code).into_owned(), ..source }
     }
 
+    /// Copies code to `code`, and records literals, functions and tests.
     fn read(&mut self, text: &str, tokens: TokenStream, code: &mut [u8]) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut keep = |range: Range<usize>| code[range.clone()].copy_from_slice(&text.as_bytes()[range]);

@@ -36,6 +36,7 @@ impl Merge {
     }
 }
 
+/// Adds the figures of a chunk to the sum.
 fn add(sum: &mut Figures, chunk: &Figures) {
     for (key, value) in chunk {
         match sum.get_mut(key) {
@@ -45,6 +46,7 @@ fn add(sum: &mut Figures, chunk: &Figures) {
     }
 }
 
+/// Joins two values of one figure: maps and numbers are added, lists follow each other.
 fn join(key: &str, old: &mut Value, new: &Value) {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => add(old, new),

@@ -51,6 +51,7 @@ impl Go<'_> {
         Ok(failures)
     }
 
+    /// Runs the chunks of a job until the job is complete, the time is over, or a chunk fails.
     fn job(&self, job: &Job<'_>, clock: &Stopwatch) -> Result<End, String> {
         loop {
             let stamp = (self.stamp)()?.of_row(job.name);
@@ -115,7 +116,7 @@ impl Go<'_> {
     }
 }
 
-/// Whether something that starts now ends before the limit.
+/// Whether a chunk that starts now is expected to end before the limit.
 fn fits(elapsed: Duration, expected: Duration, limit: Option<Duration>) -> bool {
     limit.is_none_or(|limit| elapsed + expected <= limit)
 }

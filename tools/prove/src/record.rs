@@ -14,7 +14,7 @@ use crate::stamp::Stamp;
 /// A record, as its file holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// Of the last chunk; dirty if the tree of any chunk was.
+    /// The stamp of the last chunk; dirty if the tree of any chunk was dirty.
     #[serde(flatten)]
     pub(crate) stamp: Stamp,
     pub(crate) figures: Figures,
@@ -36,7 +36,7 @@ pub(crate) struct Progress {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     No,
-    /// In these packages.
+    /// The code of these packages differs.
     In(Vec<&'static str>),
     /// The record has no hashes.
     Unknown,
@@ -62,6 +62,7 @@ impl Record {
         std::fs::rename(&new, &path).map_err(|error| format!("{}: {error}", path.display()))
     }
 
+    /// Whether the shipped code of a row differs from the code of this record.
     pub(crate) fn change(&self, row: &str, code: &Hashes) -> Change {
         let recorded = &self.stamp.code;
         if recorded.is_empty() {

@@ -24,7 +24,7 @@ pub(crate) struct Stamp {
     /// The working tree differed from the commit.
     #[serde(default)]
     pub(crate) dirty: bool,
-    /// The hashes of the shipped code. Records of before have none.
+    /// The hashes of the shipped code. Older records have none.
     #[serde(default, skip_serializing_if = "Hashes::is_empty")]
     pub(crate) code: Hashes,
 }
@@ -91,6 +91,7 @@ fn found(file: &Path) -> Option<(PathBuf, String)> {
     paths.into_iter().find_map(|path| Some((path.clone(), files::read(&path).ok()?)))
 }
 
+/// The figures with the stamp under its key.
 fn with_stamp(text: &str, stamp: &Stamp) -> Result<String, String> {
     let failed = |error: serde_json::Error| format!("the figures cannot be read: {error}");
     let mut figures: Value = serde_json::from_str(text).map_err(failed)?;

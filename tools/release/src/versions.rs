@@ -80,6 +80,7 @@ fn selected(package: &Package) -> [&str; 2] {
     ["-p", &package.name]
 }
 
+/// The newest tag of a release.
 fn newest_release() -> Result<String, String> {
     let mut git = Command::new("git");
     git.args(["tag", "--list", "v[0-9]*", "--sort=-version:refname"]).current_dir(process::root());

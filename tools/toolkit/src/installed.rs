@@ -33,6 +33,7 @@ pub fn find_or_install_all<T>(
     find_or_install_with(name, &install, then, look)
 }
 
+/// Calls `look`; if it returns `None`, root runs `apt-get` with the arguments `install`, and `look` is called again.
 fn find_or_install_with<T>(
     name: &str,
     install: &[&str],

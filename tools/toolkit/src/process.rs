@@ -137,6 +137,7 @@ fn follow(
     }
 }
 
+/// Sends each line of the pipe, until the pipe ends or the receiver is gone.
 fn send_lines(reader: io::PipeReader, sender: &mpsc::Sender<io::Result<Vec<u8>>>) {
     let mut reader = BufReader::new(reader);
     loop {

@@ -27,6 +27,7 @@ pub(crate) fn marked(text: &str) -> Vec<(usize, &str)> {
     marks.filter(|(_, name)| *name != END).collect()
 }
 
+/// The lines between the mark with this name and the next mark.
 fn between_marks<'a>(text: &'a str, name: &str) -> Option<Vec<&'a str>> {
     let start = text.lines().position(|line| line.trim().strip_prefix(MARK) == Some(name))?;
     let lines: Vec<&str> = text.lines().skip(start + 1).collect();

@@ -25,6 +25,7 @@ struct Member {
     doc: String,
 }
 
+/// The table of the methods of a trait.
 pub(super) fn show_methods(name: &str, sources: Sources<'_>) -> Result<String, String> {
     let methods = trait_methods(name, sources);
     if methods.is_empty() {
@@ -37,6 +38,7 @@ pub(super) fn show_methods(name: &str, sources: Sources<'_>) -> Result<String, S
     Ok("| method | | purpose |\n|---|---|---|\n".to_string() + &rows.collect::<String>())
 }
 
+/// The table of the fields of a struct, or of the variants of an enum.
 pub(super) fn show_fields(name: &str, sources: Sources<'_>) -> Result<String, String> {
     let found = types(sources).into_iter().find(|(_, ty, _)| ty == name);
     let (keyword, _, members) =
@@ -84,6 +86,7 @@ pub(crate) fn trait_methods(name: &str, sources: Sources<'_>) -> Vec<Method> {
     methods
 }
 
+/// The types of the contract with members: keyword, name and members.
 fn types<'a>(sources: Sources<'a>) -> Vec<(&'static str, String, Vec<Member>)> {
     let mut types = Vec::new();
     for (_, text) in contract(sources) {

@@ -22,6 +22,7 @@ pub(super) fn clippy() -> Result<Tally, String> {
     with_component("clippy", || command(process::cargo(&args)))
 }
 
+/// Builds the API pages of all libraries, and of the programs that share their name with no library. A warning fails the suite.
 pub(super) fn docs() -> Result<Tally, String> {
     let mut doc = process::cargo(&["doc", "--workspace", "--no-deps", "--all-features", "--lib"]);
     for package in metadata::load()? {
@@ -73,6 +74,7 @@ pub(super) fn browser() -> Result<Tally, String> {
     }
 }
 
+/// Runs a command as one check of its exit status.
 fn command(command: Command) -> Result<Tally, String> {
     let call = process::display(&command);
     Ok(Tally::single(call, process::stream(command, |_| {})?.success()))

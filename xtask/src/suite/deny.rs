@@ -1,6 +1,6 @@
 //! Checks licences, sources and duplicate versions of the dependencies against deny.toml.
 //!
-//! [`deny`] does it with `cargo metadata` alone. [`advisories()`] runs `cargo deny` where it is available.
+//! [`deny`] checks them with `cargo metadata` alone. [`advisories()`] runs `cargo deny` where it is available.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -34,6 +34,7 @@ pub(super) fn run() -> Result<Tally, String> {
     Ok(tally)
 }
 
+/// The arguments of cargo for each check.
 fn combinations(packages: &[Package]) -> Result<Vec<Vec<String>>, String> {
     let facade = packages
         .iter()

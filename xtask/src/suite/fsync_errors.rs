@@ -11,6 +11,7 @@ use super::programs::{self, Program};
 /// The fifth sync of each thread fails, and every seventh sync after it.
 const WHEN: &str = "5+7";
 
+/// Runs the example without faults, then with failing syncs, and compares the failed syncs with the failed calls.
 pub(super) fn run() -> Result<Tally, String> {
     let again = "`cargo xtask test --only fsync-errors`";
     if let Err(reason) = installed::find("strace", again) {

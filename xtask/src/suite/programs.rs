@@ -57,6 +57,7 @@ pub(super) fn chaos() -> Result<Program, String> {
     BUILT.get_or_init(build_chaos).clone()
 }
 
+/// Builds `outlast-chaos`, and copies the program so that a later build does not replace it.
 fn build_chaos() -> Result<Program, String> {
     let with = ["-p", features::MACRO_FEATURES, "-p", features::DEPENDENCY_FEATURES];
     let built = build(&[&["build", "-p", "outlast-chaos"], &with[..]].concat())?;
@@ -103,6 +104,7 @@ pub(super) fn build(args: &[&str]) -> Result<Vec<Program>, String> {
     }
 }
 
+/// The program of an artifact; `None` for an artifact without an executable file.
 fn read(artifact: &Artifact) -> Option<Program> {
     let path = artifact.executable.as_ref()?.into();
     let folder: PathBuf = artifact.manifest_path.parent()?.into();

@@ -27,6 +27,7 @@ const SLOW: &[(&str, &[&str])] = &[
     ("outlast-new-provider", &["tests::a_new_provider_compiles"]),
 ];
 
+/// Runs the checks, and the fast tests of the packages that have changed.
 pub(crate) fn run() -> Result<Vec<Line>, String> {
     let changed = changed_packages(&changed_files()?, &metadata::load()?);
     let names = if changed.is_empty() { "none".to_string() } else { changed.join(", ") };
@@ -63,6 +64,7 @@ fn changed_packages(files: &[String], packages: &[Package]) -> Vec<String> {
     packages.iter().filter(has_file).map(|package| package.name.to_string()).collect()
 }
 
+/// Runs the tests of these packages without the slow modules.
 fn tests(packages: &[String]) -> Result<Tally, String> {
     let programs = programs::tests_of(packages)?;
     let needs_server = packages.iter().any(|package| package == "outlast-postgres");

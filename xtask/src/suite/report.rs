@@ -90,6 +90,7 @@ impl fmt::Display for Report {
     }
 }
 
+/// A titled list of the report; nothing for an empty list.
 fn section(f: &mut fmt::Formatter<'_>, title: &str, items: &[String]) -> fmt::Result {
     if items.is_empty() {
         return Ok(());

@@ -129,6 +129,7 @@ struct Output {
 }
 
 impl Output {
+    /// Counts a line of the output.
     fn add(&mut self, said: Option<Said>) {
         match said {
             Some(Said::Failed(name)) => self.tally.fail(name),
@@ -143,6 +144,7 @@ impl Output {
         }
     }
 
+    /// The counts of the whole output. An output without a result is a failure.
     fn finish(mut self, call: &str, success: bool) -> Tally {
         if !self.has_ended || (!success && self.tally.failures.is_empty()) {
             self.tally.fail(format!("{call}: ended without a result, see its output"));

@@ -20,6 +20,7 @@ pub(super) struct SecondProcess {
 }
 
 impl SecondProcess {
+    /// Starts a copy of this program with the suites.
     pub(super) fn start(suites: &[&str]) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("the path of xtask: {error}"))?;
         // The process runs a copy: its cargo commands may build xtask again.
@@ -33,6 +34,7 @@ impl SecondProcess {
         Self::spawn(&copy, &args, folder)
     }
 
+    /// Starts a program with low priority, whose output goes to a file of the folder.
     fn spawn(program: &Path, args: &[&str], folder: TempDir) -> Result<Self, String> {
         let log = folder.path().join(OUTPUT);
         let output = File::create(&log).and_then(|file| Ok((file.try_clone()?, file)));

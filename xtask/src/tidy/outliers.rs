@@ -6,6 +6,7 @@ const SHOWN: usize = 10;
 const FILE_LINES: usize = 300;
 const FUNCTION_LINES: usize = 60;
 
+/// The largest files and the longest functions above the limits, one line each.
 pub(super) fn notes(repo: &Repo) -> Vec<String> {
     let mut files = Vec::new();
     let mut functions = Vec::new();

@@ -37,6 +37,7 @@ pub(super) struct Finding {
 }
 
 impl Repo {
+    /// Reads all files and packages of the repository.
     pub(super) fn load() -> Result<Self, String> {
         let root = process::root();
         let mut files = Vec::new();

@@ -20,7 +20,7 @@ enum ThreeError {
 }
 
 #[derive(serde::Serialize, serde::Deserialize, outlast::Message)]
-#[message(lane = topic)]
+#[message(route = topic)]
 struct Approval;
 
 #[derive(outlast::Message)]

@@ -1,7 +1,7 @@
 //! A disk that becomes full while clients and workers write, and is cleared later.
 //!
-//! The order of events is fixed. Workers hold turns that are larger than the remaining space, the disk is filled, new
-//! clients start instances until even small calls fail, and only then do the workers pass their turns to the store.
+//! The order of events is fixed. Workers hold turns that are larger than the remaining space, the disk is filled, and new clients
+//! start instances until even small calls fail. Then the workers pass their turns to the store.
 
 use super::disk::SmallDisk;
 use super::phase_run::{Clients, PhaseRun};
@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Bytes of a start. When a start fails, less space than this is left.
 const BALLAST: usize = 2_000;
-/// Number and size of the turns that workers hold: far larger than the space that is left when a start fails.
+/// Number and size of the turns that workers hold. A turn is far larger than the space that is left when a start fails.
 const LARGE_TURNS: u64 = 2;
 const LARGE: usize = 512 * 1024;
 /// After this many polls without a successful call, the disk is full for calls of any size.

@@ -1,4 +1,4 @@
-//! A run: its phases one after the other, each with its own store.
+//! A run: its phases one after the other, each phase with its own store.
 
 mod backups;
 mod disk;

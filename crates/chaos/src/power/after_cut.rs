@@ -27,7 +27,8 @@ pub(crate) struct UnsyncedCounts {
     pub(crate) names_dropped: u64,
 }
 
-/// How much a cut destroys, for all changes alike: some cuts lose all unsynced changes, some none.
+/// The probabilities with which one cut keeps or tears each unsynced change. They differ between cuts, so that some cuts lose all
+/// unsynced changes and other cuts lose none.
 struct Severity {
     keep_per_mille: u64,
     tear_per_mille: u64,

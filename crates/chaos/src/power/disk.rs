@@ -24,7 +24,7 @@ use tokio::sync::watch;
 /// The files of a folder, by name.
 pub(crate) type Images = BTreeMap<String, Vec<u8>>;
 
-/// When the power is cut.
+/// The call in which the power is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CutTime {
     /// In the n-th call of any kind since boot, so that cuts also happen in recovery, which only reads.
@@ -278,8 +278,8 @@ impl Drop for Disk {
 /// Passes the writes that preallocate a log to the disk, as changes of their own.
 pub(crate) struct Preallocations {
     pub(crate) disk: Arc<Disk>,
-    /// A defect that the verification must find: on the disk each write starts this many bytes too early, as if the store took the end
-    /// of the last commit for unused.
+    /// A defect that the verification must find: on the disk each write starts this many bytes too early, as in a store that treats
+    /// the end of the last commit as unused.
     pub(crate) bytes_early: usize,
 }
 

@@ -59,7 +59,7 @@ const LONG_BOOT: u64 = 2_500;
 const SMALL_LOG: u64 = 512 << 10;
 /// Largest number of writes of preallocations before a cut in one of them. A megabyte takes 128 writes.
 const PREALLOCATION_WRITES: u64 = 300;
-/// What [`Sabotage::PreallocatesTooEarly`] overwrites: a page, with which the last frame of the log ends.
+/// The number of bytes that [`Sabotage::PreallocatesTooEarly`] overwrites: one page, with which the last frame of the log ends.
 const PAGE: usize = 4096;
 
 /// Time after a cut during which answers of the store are still recorded.
@@ -115,7 +115,7 @@ impl PowerRun {
         for _ in 0..self.settings.cuts {
             self.boot_and_cut()?;
             self.verify()?;
-            // A defect is detected as soon as a call is lost; later cuts show nothing new.
+            // A defect is detected as soon as a call is lost, so later cuts are not needed.
             let is_detected = self.settings.sabotage.is_some() && !self.outcome.lost.is_empty();
             if is_detected || !self.outcome.broken.is_empty() {
                 return Ok(());

@@ -36,7 +36,7 @@ impl Rows {
         self.history.iter().filter(|event| says(event)).count()
     }
 
-    /// How often this message is queued or recorded in the history.
+    /// The number of times that this message is queued or recorded in the history.
     pub(crate) fn times(&self, sent: &WorkItem) -> usize {
         let waiting = self.messages.iter().filter(|message| *message == sent).count();
         let delivered = self.events(|event| match (&event.kind, sent) {
@@ -50,7 +50,7 @@ impl Rows {
         waiting + delivered
     }
 
-    /// How often the outcome of an activity is stored.
+    /// The number of times that the outcome of an activity is stored.
     pub(crate) fn outcomes(&self, activity: u64) -> usize {
         let waiting = self
             .messages

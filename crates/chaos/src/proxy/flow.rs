@@ -54,17 +54,17 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    /// Treats both directions alike.
+    /// The same flow in both directions.
     pub const fn both(flow: Flow) -> Self {
         Self { requests: flow, answers: flow }
     }
 
-    /// Only from the client to the server.
+    /// The flow from the client to the server; the other direction is forwarded.
     pub const fn requests(flow: Flow) -> Self {
         Self { requests: flow, answers: Flow::Pass }
     }
 
-    /// Only from the server to the client.
+    /// The flow from the server to the client; the other direction is forwarded.
     pub const fn answers(flow: Flow) -> Self {
         Self { requests: Flow::Pass, answers: flow }
     }
@@ -77,7 +77,7 @@ impl Disturbance {
 /// The connections that a disturbance affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Open connections. New ones are forwarded.
+    /// Open connections. New connections are forwarded.
     Open,
     /// Open connections, and new ones until the proxy is healed.
     All,

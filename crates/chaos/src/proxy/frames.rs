@@ -1,6 +1,6 @@
 //! Splits requests and answers in the protocol of PostgreSQL, version 3.
 
-/// Messages that end a request: those that the server answers with "ready", and all that the server acts on at once.
+/// Messages that the server answers with "ready", and messages that end a request because the server acts on them at once.
 const ENDS_WITH_READY: &[u8] = b"QS";
 const ENDS_REQUEST: &[u8] = b"QSHXpcdf";
 /// The server is ready for the next request.

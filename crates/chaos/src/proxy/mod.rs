@@ -1,5 +1,5 @@
-//! A proxy between clients and a PostgreSQL server. It cuts connections (all of them, or one in the middle of a
-//! commit), or keeps them open and drops, delays or trickles their bytes.
+//! A proxy between clients and a PostgreSQL server. The proxy cuts all connections, or one connection in the middle of a commit, or
+//! keeps connections open and drops, delays or trickles their bytes.
 //!
 //! The proxy splits requests and answers but does not interpret them. The request of a commit contains the events of a
 //! turn, so commits are recognised by their size. Connections must be in plain text.

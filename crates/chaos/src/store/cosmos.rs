@@ -18,7 +18,8 @@ const ENDPOINT: &str = "COSMOS_ENDPOINT";
 const KEY: &str = "COSMOS_KEY";
 const DATABASE: &str = "outlast-chaos";
 
-/// Deliveries between instances that a new worker leaves to the reconcilers, as if it were killed between commit and delivery.
+/// The number of deliveries between instances that a new worker leaves to the reconcilers, as a worker that is killed between
+/// commit and delivery does.
 const LEFT_TO_RECONCILERS: u32 = 3;
 const RECONCILER: Duration = Duration::from_millis(300);
 const POLL: Duration = Duration::from_millis(100);
@@ -93,7 +94,8 @@ fn container_of(disk: &Path) -> String {
 pub(crate) struct Account {
     endpoint: String,
     key: String,
-    /// Ends when it is dropped: the rig reads its input until the end. `None`: an account elsewhere.
+    /// The process of the rig, which ends when this value is dropped: the rig reads its input until the end. `None`: the account is
+    /// not a rig of this run.
     _rig: Option<Child>,
 }
 

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The kind of a store. A new one is a variant here and a file beside `sqlite.rs`.
+/// The kind of a store. A new kind needs a variant here and a file beside `sqlite.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StoreKind {
     Cosmos,

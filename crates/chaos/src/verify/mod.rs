@@ -1,4 +1,13 @@
 //! Verifies the store after all workers have stopped.
+//!
+//! | check of the report | file, function |
+//! |---|---|
+//! | lost, stuck, wrong result | `verify/mod.rs` `check_statuses` |
+//! | unexpected or missing children | `verify/mod.rs` `check_children` |
+//! | double completions, ids with gaps | `verify/history.rs` `problems` |
+//! | storage errors, poison, early timers | `verify/history.rs` `errors` |
+//! | commits that two workers own, or that are not stored | `verify/commits.rs` `problems` |
+//! | effects that are missing, unexpected or doubled | `effect_ledger.rs` `difference` |
 
 mod commits;
 mod history;

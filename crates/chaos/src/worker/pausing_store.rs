@@ -1,5 +1,5 @@
-//! The store as the runtime of a worker sees it. It forwards every call. Each commit is logged before it is sent, and its
-//! answer is counted and logged. If the supervisor ordered it, a commit pauses at a point until the worker is killed.
+//! The store of the runtime of a worker. The store forwards every call. Each commit is logged before it is sent, and its answer is
+//! counted and logged. On an order of the supervisor, a commit pauses at a point until the worker is killed.
 
 use super::pause_points::{PausePoints, Point};
 use crate::commit_log::{Commit, CommitLog, CommitStep, size_of};
@@ -73,7 +73,7 @@ impl PausingStore {
     }
 }
 
-/// Commits that are sent and have no answer. The log says so until they are answered or their call is dropped.
+/// Commits that are sent and have no answer. The log has them as unanswered until they are answered or their call is dropped.
 struct Sent<'a> {
     log: &'a CommitLog,
     commits: Vec<Commit>,

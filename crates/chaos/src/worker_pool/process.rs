@@ -58,7 +58,7 @@ impl Process {
         })
     }
 
-    /// Reads lines until the worker prints this one; `false` if it does not in time.
+    /// Reads lines until the worker prints this line; `false` if the worker does not print it in time.
     async fn wait_for_line(&mut self, wanted_line: &str, patience: Duration) -> bool {
         let wanted = async {
             while let Ok(Some(line)) = self.lines.next_line().await {
@@ -72,12 +72,12 @@ impl Process {
         timeout(patience, wanted).await.unwrap_or(false)
     }
 
-    /// Waits until the worker has started; `false` if it does not in time.
+    /// Waits until the worker has started; `false` if it does not start in time.
     pub(crate) async fn is_ready(&mut self, patience: Duration) -> bool {
         self.is_ready || self.wait_for_line(READY, patience).await
     }
 
-    /// Lets the worker pause at a point of its next commit; `false` if it does not get there in time.
+    /// Lets the worker pause at a point of its next commit; `false` if the worker does not reach the point in time.
     pub(crate) async fn pause_at(&mut self, point: Point, patience: Duration) -> bool {
         self.send(&format!("pause {}", point.name())).await;
         self.wait_for_line(&format!("{AT}{}", point.name()), patience).await

@@ -71,7 +71,7 @@ pub(crate) struct Value {
     pub(crate) value: String,
     #[serde(rename = "at", with = "number")]
     pub(crate) updated_at: u64,
-    /// The number of the change that set it.
+    /// The number of the change that set the value.
     #[serde(rename = "n")]
     pub(crate) nth: u64,
 }

@@ -42,7 +42,7 @@ pub(crate) enum HandOffDone<A, C> {
 }
 
 impl Scheduler {
-    /// Other processes notify this one, after `hops` processes that found nothing.
+    /// Another process notifies this process, after `hops` processes that found nothing.
     pub(crate) fn on_notification(&mut self, queues: PerQueue<bool>, hops: Hops) {
         if defect::is_on(Defect::NotificationUnseen) {
             return;
@@ -55,13 +55,13 @@ impl Scheduler {
         self.wake.lane = true;
     }
 
-    /// An item may have become fetchable that no poll of this process has seen.
+    /// Schedules polls because these queues may have an item that no poll of this process has seen.
     pub(crate) fn on_remote_change(&mut self, queues: PerQueue<bool>) {
         self.schedule_polls(queues, Reason::RemoteChange, When::Now);
         self.wake.lane = true;
     }
 
-    /// A turn or activity becomes fetchable in this time; the queue is not known.
+    /// Schedules polls of both queues: a turn or activity becomes fetchable in `ms` milliseconds.
     pub(crate) fn on_due_in(&mut self, ms: u64, now: Instant) {
         const LONGEST_MS: u64 = 60_000;
         let at = now + due_in(ms.min(LONGEST_MS));
@@ -69,7 +69,7 @@ impl Scheduler {
         self.wake.lane = true;
     }
 
-    /// The listener has read the notifications that other processes want; `None`: it has lost its connection.
+    /// The listener has read the notifications that other processes want; `None`: the listener has lost its connection.
     pub(crate) fn on_listeners(&mut self, others: Option<Wants>) {
         self.others = others;
     }
@@ -156,8 +156,8 @@ impl Scheduler {
             self.on_remote_change(PerQueue::TURNS);
         }
         if done.ends_turns && self.parked.turns.changes() != changes.turns {
-            // A message that came meanwhile found a lease, and may have come too late for the commit to see it. Polled soon and
-            // not at once: such a message is rare, and a fetch that is polled for is handed nothing.
+            // A message that was stored meanwhile found a lease, and may be too late for the commit to see it. The poll is soon and
+            // not immediate: such a message is rare, and a fetch receives no hand-off while a poll for it runs.
             const SOON: Duration = Duration::from_millis(20);
             self.schedule_polls(PerQueue::TURNS, Reason::Due, When::At(now + SOON));
         }
@@ -189,6 +189,7 @@ impl Scheduler {
         }
     }
 
+    /// Parks the fetches whose hand-off was refused again, and schedules polls for the ends of the leases.
     fn on_hand_offs_done(
         &mut self,
         done: PerQueue<Vec<TurnHandOffDone>, Vec<ActivityHandOffDone>>,
@@ -205,6 +206,7 @@ impl Scheduler {
         }
     }
 
+    /// Schedules a poll for the end of the leases of a group, and wakes the listener for unserved fetches.
     fn before_poll_done<A, C>(&mut self, group: &GroupDone<A, C>, now: Instant) {
         if group.is_served {
             // Leases may end without a commit, and then their turns and activities are fetchable again.
@@ -223,7 +225,7 @@ impl Scheduler {
         }
     }
 
-    /// Has the listener forward notifications, of the queues that have hops here.
+    /// Makes the listener forward a notification for each queue with hops.
     pub(super) fn forward(&mut self, hops: PerQueue<Option<Hops>>) {
         if hops.map(|hops| hops.is_some()).is_any() {
             self.forward.add(hops);
@@ -231,7 +233,8 @@ impl Scheduler {
         }
     }
 
-    /// The longest time between polls.
+    /// The longest time between polls: [`ProviderConfig::idle_poll_interval`](crate::ProviderConfig::idle_poll_interval) while the
+    /// listener is connected, else [`ProviderConfig::poll_interval`](crate::ProviderConfig::poll_interval).
     fn poll_interval(&self) -> Duration {
         match self.others {
             Some(_) => self.limits.idle_poll_interval,

@@ -1,7 +1,8 @@
 //! Large requests: when a lane sends the next one.
 //!
-//! A request with megabytes keeps a connection and the server busy for a hundred times as long as others. Each instance needs
-//! several transactions one after the other, so without a limit a few instances with large messages would slow down all others.
+//! A request with megabytes keeps a connection and the server busy for a hundred times as long as other requests. Each instance
+//! needs several transactions one after the other, so without a limit a few instances with large messages would slow down all other
+//! instances.
 //!
 //! | a large request waits, and | it is sent |
 //! |---|---|
@@ -33,7 +34,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3);
 /// Large requests share the server with each other when no small request has come for this long.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// Large requests that are in flight together have no more bytes than this. The process holds several copies of each byte.
+/// The largest number of bytes of all large requests in flight. The process holds several copies of each byte.
 const MOST_BYTES: usize = 8 << 20;
 
 /// The lanes that large requests may use. One lane of [`Lane::All`] is left to small requests, unless it is the only one.

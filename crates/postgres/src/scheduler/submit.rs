@@ -70,6 +70,7 @@ impl Shared {
 
 /// The transitions.
 impl Scheduler {
+    /// Queues a request, and wakes the lane that takes it.
     pub(super) fn submit(&mut self, request: Request, now: Instant) {
         if request.bytes() >= LARGE_BYTES {
             self.large.push(request, now);

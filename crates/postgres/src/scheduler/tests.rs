@@ -121,8 +121,16 @@ fn notification_is_put_off_only_while_this_process_takes_items_itself() {
     };
     assert_eq!(notified(Some(others), false, message()), (true, false), "this process has no fetches");
     assert_eq!(notified(Some(others), true, message()), (false, true), "its own fetch takes the turn");
-    assert_eq!(notified(None, true, message()), (true, false), "the others are not known");
-    assert_eq!(notified(Some(Wants::default()), true, message()), (false, false), "no other is idle");
+    assert_eq!(
+        notified(None, true, message()),
+        (true, false),
+        "the registrations of other processes are not known"
+    );
+    assert_eq!(
+        notified(Some(Wants::default()), true, message()),
+        (false, false),
+        "no other process wants notifications"
+    );
     let at_fetch =
         TurnAtFetch { current_execution: 1, messages: 1, is_partial: false, instance: "i".to_string() };
     let given_back = Request::Abandon(Abandon {
@@ -148,7 +156,11 @@ fn notification_that_was_put_off_is_due_later_and_when_the_store_is_closed() {
     assert_eq!(scheduler.overdue_at(), None);
     scheduler.put_off(PerQueue::TURNS, now);
     scheduler.close();
-    assert_eq!(scheduler.take_overdue(now), PerQueue::TURNS, "no process tells of it later");
+    assert_eq!(
+        scheduler.take_overdue(now),
+        PerQueue::TURNS,
+        "after the close this process sends no notification"
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Reads the two forms of a connection string, as the chapter "Connection Strings" of libpq's documentation describes them.
-//! Where a text has two readings, of which one asks for more protection, it is refused.
+//! Reads the two forms of a connection string, as the chapter "Connection Strings" of libpq's documentation describes them. A text
+//! with two readings, of which one asks for more protection, is refused. `ssl=true` and `requiressl` become `sslmode` here.
 
 use super::names::{self, ESCAPES};
 use outlast_provider_kit::url::shown;
@@ -41,6 +41,7 @@ fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
 }
 
+/// Reads the part of a URL after its scheme: credentials, servers, database and parameters.
 fn read_url(rest: &str) -> Result<Vec<Param>, String> {
     if rest.contains(|c: char| is_space(c) || c.is_control()) {
         return Err("it holds a space or a control character: write it as %XX".to_string());
@@ -80,7 +81,7 @@ fn read_url(rest: &str) -> Result<Vec<Param>, String> {
     Ok(params)
 }
 
-/// User and password. libpq takes a '?' here for a letter, other readers of URLs for the begin of the parameters.
+/// User and password. libpq reads a '?' here as a letter; other parsers of URLs read it as the begin of the parameters.
 fn read_credentials(text: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
     if let Some(name) = text.split(['?', '&']).skip(1).find_map(names::at_start) {
         return Err(format!(
@@ -141,7 +142,7 @@ fn read_pair(pair: &str, number: usize) -> Result<Param, String> {
     }
 }
 
-/// Replaces the parameter that was there before `sslmode`.
+/// Replaces `ssl` and `requiressl`, the parameters that preceded `sslmode`, by `sslmode`.
 fn required(name: &'static str, value: Vec<u8>) -> Result<Param, String> {
     let mode: &[u8] = match (name, value.as_slice()) {
         ("requiressl", b"1") => b"require",
@@ -177,6 +178,7 @@ struct Pairs<'a> {
 }
 
 impl Pairs<'_> {
+    /// Reads all pairs.
     fn read(mut self) -> Result<Vec<Param>, String> {
         let mut params = Vec::new();
         self.skip_spaces();
@@ -191,6 +193,7 @@ impl Pairs<'_> {
         self.rest = self.rest.trim_start_matches(is_space);
     }
 
+    /// Reads the next pair, which is the `number`th.
     fn pair(&mut self, number: usize) -> Result<Param, String> {
         let end = self.rest.find(|c| c == '=' || is_space(c)).unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);

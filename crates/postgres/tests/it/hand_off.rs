@@ -237,7 +237,7 @@ async fn activities_are_handed_off_to_parked_fetches() {
 }
 
 #[tokio::test]
-async fn handoff_respects_tags_sessions_and_counts() {
+async fn hand_off_respects_tags_sessions_and_counts() {
     let (store, _) = open(false).await;
     enqueue(&*store, "i").await;
     let (_, token, _) = turn(&*store).await;
@@ -301,7 +301,7 @@ async fn refused_turn_hands_no_activity_off() {
 
 /// The caller drops its fetch while the transaction that hands the item off commits.
 #[tokio::test]
-async fn handoff_to_a_dropped_fetch_is_given_back() {
+async fn hand_off_to_a_dropped_fetch_is_given_back() {
     let (store, schema) = open(false).await;
     let waiting = waiting_for_turn(&store).await;
     let stop = Stop::in_commit(&schema, "orchestrator_queue").await;

@@ -32,7 +32,7 @@ fn refuse(text: &str) -> ! {
     exit(1)
 }
 
-/// Answers every question until the end of the input. Only replays: no activity runs, and nothing is stored.
+/// Answers every question until the end of the input by a replay: no activity runs, and nothing is stored.
 ///
 /// # Errors
 ///
@@ -63,6 +63,7 @@ fn write_line(to: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     to.write_all(b"\n")
 }
 
+/// Replays the history of a question, and describes the first event that the code does not repeat.
 fn verdict(build: &Build, question: Question) -> Verdict {
     let Question { instance, execution_id, history, kv, locate } = question;
     let opening = history.first().and_then(|first| Opening::of_event(&first.kind));
@@ -97,7 +98,7 @@ fn verdict(build: &Build, question: Question) -> Verdict {
     Verdict { instance, ..verdict }
 }
 
-/// The code instead of the recorded event. No word is a payload.
+/// The finding, and in words the behaviour of the code instead of the recorded event. The words contain no payload.
 fn words(cause: Cause, history: &[Event]) -> (Finding, Option<String>) {
     let (finding, now) = match cause {
         Cause::NoCode => (Finding::Unregistered, "no orchestration has this name and version".to_string()),
@@ -112,6 +113,7 @@ fn words(cause: Cause, history: &[Event]) -> (Finding, Option<String>) {
     (finding, Some(now))
 }
 
+/// The decision of the code, in words.
 fn decides(event: &Event, history: &[Event]) -> String {
     match &event.kind {
         EventKind::OrchestrationCompleted { .. } => "the code returns a value".to_string(),

@@ -54,8 +54,8 @@ impl Build {
         }
     }
 
-    /// Runs a turn on an execution that is built from the store, before the turn is committed. `None` where there is nothing to compare:
-    /// the batch runs no code, or the turn drew a unique id.
+    /// Runs a turn on an execution that is built from the store, before the turn is committed. `None` if the result cannot be
+    /// compared with the turn: the batch runs no code, or the turn drew a unique id.
     pub fn run_again(&self, turn: &Turn, loaded: LoadedTurn) -> Option<TurnCommit> {
         let past = Past::of_history(&loaded.history);
         let admission =

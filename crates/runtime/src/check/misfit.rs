@@ -34,7 +34,7 @@ pub struct Checked {
 pub struct Misfit {
     /// The event; 0 if the code did not run.
     pub event_id: u64,
-    /// The code instead.
+    /// The behaviour of the code at this event.
     pub cause: Cause,
     /// The place in the source of the decision that the code makes instead, or of its last durable call.
     pub site: Option<String>,
@@ -49,7 +49,7 @@ impl Misfit {
     }
 }
 
-/// The code at an event that it does not repeat.
+/// The behaviour of the code at an event that the code does not repeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
     /// No orchestration has this name and version.
@@ -86,6 +86,7 @@ impl Recorded<'_> {
         checked
     }
 
+    /// Replays the history without its ending, and then compares the decisions of the code with the ending.
     fn check_prefix(
         &self,
         build: &Build,
@@ -142,7 +143,7 @@ impl Recorded<'_> {
 
 /// The first difference between the decisions of the code after the history, and the ending of the history.
 fn other_ending(decided: &[Event], ending: &[Event]) -> Option<(u64, Cause)> {
-    // An ending that the code did not cause: poison, a limit, cancellation by an operator.
+    // The code did not cause this ending: poison, a limit, or a cancellation by an operator.
     if ending.iter().any(|event| !is_of_code(&event.kind)) {
         return None;
     }
@@ -162,14 +163,15 @@ fn other_ending(decided: &[Event], ending: &[Event]) -> Option<(u64, Cause)> {
     Some((event_id, cause))
 }
 
-/// The history without its ending, and the ending: the last event, and the notes of dropped operations before it. The engine writes
-/// these when the code has returned.
+/// The history without its ending, and the ending: the last event, and the notes of dropped operations before the last event. The
+/// engine writes these notes when the code has returned.
 fn split(history: &[Event]) -> (&[Event], &[Event]) {
     let Some(last) = history.iter().position(Event::is_terminal) else { return (history, &[]) };
     let notes = history[..last].iter().rev().take_while(|event| is_note(&event.kind)).count();
     (&history[..last - notes], &history[last - notes..=last])
 }
 
+/// Whether the event notes that an operation was dropped or cancelled.
 fn is_note(kind: &EventKind) -> bool {
     matches!(
         kind,
@@ -194,6 +196,7 @@ fn is_arrival(kind: &EventKind) -> bool {
     )
 }
 
+/// Whether the code caused this ending.
 fn is_of_code(kind: &EventKind) -> bool {
     match kind {
         EventKind::OrchestrationFailed { details } => matches!(details, ErrorDetails::Application { .. }),

@@ -6,11 +6,12 @@ use outlast_provider::KvEntry;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
-/// The environment variable with the protocol of the command. A program that has it answers, and runs nothing.
+/// The environment variable with the protocol of the command. A program that starts with this variable answers the command, and
+/// runs no instance.
 pub const VARIABLE: &str = "OUTLAST_CHECK";
 /// The value of [`VARIABLE`].
 pub const PROTOCOL: &str = "1";
-/// The beginning of every answer. Other lines that the program prints are no answers.
+/// The beginning of every answer. Lines without this beginning are no answers.
 pub const PREFIX: &str = "outlast-check: ";
 
 /// The first line of the program.
@@ -94,7 +95,7 @@ pub struct Verdict {
     /// The type of that event in a history, which stays as it is in later releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_type: Option<String>,
-    /// The code instead, in words.
+    /// The behaviour of the code instead of that event, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<String>,
     /// The type of the event that the code asks for instead, if it makes another decision.

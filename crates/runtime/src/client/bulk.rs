@@ -44,7 +44,7 @@ impl BulkVerb {
         Self::ALL.into_iter().find(|verb| verb.as_str() == text)
     }
 
-    /// The instances that the verb is for: `running`, `held` or `ended`.
+    /// The state in which an instance allows the verb: `running`, `held` or `ended`.
     pub fn is_for(self) -> &'static str {
         match self {
             Self::Cancel | Self::Terminate | Self::Pause => "running",
@@ -53,6 +53,7 @@ impl BulkVerb {
         }
     }
 
+    /// The statuses of instances that allow the verb.
     fn statuses(self) -> &'static [&'static str] {
         match self {
             Self::Delete => &["Completed", "Failed"],
@@ -60,6 +61,7 @@ impl BulkVerb {
         }
     }
 
+    /// The action in the audit.
     fn action(self) -> &'static str {
         match self {
             Self::Cancel => "instance.cancel",
@@ -70,7 +72,7 @@ impl BulkVerb {
         }
     }
 
-    /// Whether the verb is for an instance in this state. A child is deleted with its root.
+    /// Whether the state of the instance allows the verb. A child is deleted only with its root.
     fn fits(self, info: &InstanceInfo) -> bool {
         let is_deletable = self != Self::Delete || info.parent_instance_id.is_none();
         is_deletable && self.statuses().contains(&info.status.as_str())
@@ -94,10 +96,10 @@ pub struct BulkChange {
 
 /// Changes of many instances. The caller selects, shows the selection, and then changes each instance.
 impl Client {
-    /// The ids of the instances that the verb is for among those that match, newest first. A selection has at most `most` + 1 ids, so
-    /// that the caller sees that there are more.
+    /// The ids of the matching instances whose state allows the change, newest first. A selection has at most `most` + 1 ids: the
+    /// surplus id tells the caller that more instances match.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn bulk_select(
         &self,
         verb: BulkVerb,
@@ -126,9 +128,9 @@ impl Client {
         Ok(found)
     }
 
-    /// The given instances that exist, match, and that the verb is for, in their order.
+    /// The given instances that exist, that match, and whose state allows the change, in the given order.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn bulk_select_ids(
         &self,
         verb: BulkVerb,
@@ -146,7 +148,7 @@ impl Client {
         Ok(found)
     }
 
-    /// Held instances are few: they are read one by one, and then compared with the query.
+    /// Selects among held instances. Held instances are few: the client reads them one by one, and then compares them with the query.
     async fn select_held(&self, query: &InstanceQuery, most: usize) -> Result<Vec<String>, ClientError> {
         let mut found: Vec<InstanceInfo> = Vec::new();
         let mut after: Option<String> = None;
@@ -167,8 +169,8 @@ impl Client {
         Ok(found.into_iter().map(|info| info.instance_id).collect())
     }
 
-    /// Makes the change to one instance, and records it. The instance is read again first: false if it is gone, was created too late, or
-    /// is not in a state for the verb any more.
+    /// Makes the change to one instance, and records the change. The client reads the instance again first. Returns false if the
+    /// instance is gone, was created too late, or its state no longer allows the verb.
     ///
     /// Cancellation safety: when the future is dropped, the change is made or not. A change that was made may lack its record in the
     /// audit.
@@ -187,7 +189,7 @@ impl Client {
         let (actor, reason) = (change.actor.as_str(), change.reason.as_str());
         let request = self.request_id(change.request.as_deref());
         match verb {
-            // The client records holds itself.
+            // These two calls write their records in the audit.
             BulkVerb::Pause => return self.of(request).pause_instance(instance, actor, reason).await,
             BulkVerb::Resume => return self.of(request).resume_instance(instance, actor, reason).await,
             BulkVerb::Cancel => self.cancel_instance(instance, reason).await?,

@@ -1,4 +1,4 @@
-//! Dead letters: pages of them, requeue and drop.
+//! Dead letters: pages of dead letters, requeue and drop.
 
 use super::{Client, ClientError};
 use outlast_model::{AuditEntry, DeadLetterRecord};
@@ -12,7 +12,7 @@ impl Client {
     /// Dead letters with their numbers, newest first, at most `limit`, with numbers below `before` if it is given. `None` if the dead
     /// letters of the store have no numbers.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn dead_letter_page(
         &self,
         before: Option<u64>,
@@ -21,17 +21,17 @@ impl Client {
         Ok(self.admin()?.dead_letter_page(before, limit).await?)
     }
 
-    /// The dead letter with this number; `None` if there is none.
+    /// The dead letter with this number; `None` if no dead letter has the number.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn dead_letter(&self, id: u64) -> Result<Option<DeadLetterRecord>, ClientError> {
         let page = self.dead_letter_page(Some(id.saturating_add(1)), 1).await?;
         Ok(page.unwrap_or_default().into_iter().find(|record| record.id == id))
     }
 
-    /// Puts a dead letter back into its queue, behind the items that wait there, as if it had never been delivered. Use it after the
-    /// cause is removed: the instance exists now, or this build decodes the item. The audit records the change in the same step, with the
-    /// id of the request if there is one.
+    /// Puts a dead letter back into its queue, behind the waiting items, with no deliveries counted. Requeue a dead letter after
+    /// its cause is removed: the instance exists now, or this build decodes the item. The audit records the change in the same
+    /// step, with the id of the request if there is one.
     ///
     /// Cancellation safety: when the future is dropped, the dead letter is requeued and recorded, or neither.
     pub async fn requeue_dead_letter(
@@ -84,6 +84,7 @@ impl Client {
         }))
     }
 
+    /// The outcome for a dead letter that was not found: `Unsupported` if the dead letters of the store have no numbers.
     async fn absent(&self) -> Result<DeadLetterOutcome, ClientError> {
         match self.dead_letter_page(None, 1).await? {
             Some(_) => Ok(DeadLetterOutcome::NotFound),

@@ -111,14 +111,14 @@ impl Client {
 
     /// The hold of an instance: kind, actor, time and reason. `None` if the instance is not held.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn held_instance(&self, instance: &str) -> Result<Option<HeldInstance>, ClientError> {
         Ok(self.admin()?.held_instance(instance).await?)
     }
 
     /// Held instances by ascending id, at most `limit`, after the given id.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn list_held(
         &self,
         after: Option<&str>,
@@ -130,7 +130,7 @@ impl Client {
     /// The numbers of held instances and of their messages, which [`Client::get_queue_depths`] and [`Client::get_gauges`] leave out.
     /// `None` if the store cannot hold instances.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn count_held(&self) -> Result<Option<HeldCounts>, ClientError> {
         Ok(self.admin()?.count_held().await?)
     }
@@ -138,7 +138,7 @@ impl Client {
     /// Records of the audit, newest first, at most `limit`, with ids below `before` if it is given. `None` if the store keeps no
     /// audit.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn audit_page(
         &self,
         before: Option<u64>,
@@ -158,6 +158,7 @@ impl Client {
         Ok(self.count_held().await?.is_some())
     }
 
+    /// Records a change in the audit.
     pub(super) async fn audit(
         &self,
         action: &str,

@@ -11,14 +11,14 @@ use std::time::Duration;
 impl Client {
     /// The value of a key; `None` if the instance or the key does not exist.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn get_kv_value(&self, instance: &str, key: &str) -> Result<Option<String>, ClientError> {
         Ok(self.store.get_kv_value(instance, key).await?)
     }
 
     /// [`Client::get_kv_value`] decoded from JSON.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl Client {
 
     /// All keys and values, without the reserved keys of Outlast; empty if the instance does not exist.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn get_kv_all_values(&self, instance: &str) -> Result<HashMap<String, String>, ClientError> {
         let mut values = self.store.get_kv_all_values(instance).await?;
         values.retain(|key, _| !key.starts_with(RESERVED_KEY_PREFIX));
@@ -42,7 +42,7 @@ impl Client {
 
     /// Waits until a key has a value, or the instance has completed or failed: then `None`, unless its last turn wrote the key.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl Client {
 
     /// Waits until a key has a value. With a timeout of zero it reads once.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl Client {
 
     /// [`Client::wait_for_kv_value`] decoded from JSON.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     ///
     /// # Errors
     ///
@@ -99,6 +99,6 @@ impl Client {
     fn decoded<T: DeserializeOwned>(&self, value: &str) -> Result<T, ClientError> {
         let opened = self.codec.open(value);
         let decoded = opened.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
-        decoded.map_err(|error| ClientError::invalid(format!("KV deserialization error: {error}")))
+        decoded.map_err(|error| ClientError::invalid(format!("the value does not decode: {error}")))
     }
 }

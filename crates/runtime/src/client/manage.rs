@@ -26,21 +26,21 @@ impl Client {
 
     /// Sizes of an instance; `None` if it does not exist.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn get_orchestration_stats(&self, instance: &str) -> Result<Option<SystemStats>, ClientError> {
         Ok(self.store.get_instance_stats(instance).await?)
     }
 
     /// Ids of all instances, newest first. Use [`Client::list_instances_page`] for a large store.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn list_all_instances(&self) -> Result<Vec<String>, ClientError> {
         Ok(self.admin()?.list_instances().await?)
     }
 
     /// Ids of instances whose current execution is `Running`, `Completed`, `Failed` or `ContinuedAsNew`, newest first.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ClientError> {
         Ok(self.admin()?.list_instances_by_status(status).await?)
     }
@@ -48,7 +48,7 @@ impl Client {
     /// One page of the instances that match, newest first, each with the data of [`Client::get_instance_info`]. Pass
     /// [`InstancePage::next`] as [`InstanceQuery::after`] to get the next page.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn list_instances_page(&self, query: InstanceQuery) -> Result<InstancePage, ClientError> {
         Ok(self.admin()?.query_instances(&query).await?)
     }
@@ -56,7 +56,7 @@ impl Client {
     /// The newest dead letters, at most `limit`: messages and activities that are no longer delivered because they do not decode, or
     /// whose instance never existed.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn list_dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, ClientError> {
         Ok(self.admin()?.list_dead_letters(limit).await?)
     }
@@ -64,7 +64,7 @@ impl Client {
     /// The messages and activities of an instance that wait in the queues, and the lease of the instance: at most `limit` messages
     /// and `limit` activities, without payloads. `None` if the store does not support it. [`crate::lens`] explains the result.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn pending_work(
         &self,
         instance: &str,
@@ -97,14 +97,14 @@ impl Client {
 
     /// One instance; a [`ClientError::Provider`] that says "not found" if it does not exist.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ClientError> {
         Ok(self.admin()?.get_instance_info(instance).await?)
     }
 
     /// One execution; a [`ClientError::Provider`] that says "not found" if it does not exist.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn get_execution_info(
         &self,
         instance: &str,
@@ -115,7 +115,7 @@ impl Client {
 
     /// Execution ids, ascending; empty if the instance does not exist.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ClientError> {
         Ok(self.admin()?.list_executions(instance).await?)
     }
@@ -123,7 +123,7 @@ impl Client {
     /// Events of one execution; empty if it does not exist. The whole history is held in memory; use
     /// [`Client::get_orchestration_stats`], which reads sizes only, to check its size first.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn read_execution_history(
         &self,
         instance: &str,
@@ -135,7 +135,7 @@ impl Client {
     /// Events of one execution with ids above `after`, ascending, at most `limit`; empty if there are none. The stores of Outlast read
     /// these events only, so that the pages of a long history cost little.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn history_page(
         &self,
         instance: &str,
@@ -148,14 +148,14 @@ impl Client {
 
     /// Totals over the whole store.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn get_system_metrics(&self) -> Result<SystemMetrics, ClientError> {
         Ok(self.admin()?.get_system_metrics().await?)
     }
 
     /// The number of waiting messages and activities.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn get_queue_depths(&self) -> Result<QueueDepths, ClientError> {
         Ok(self.admin()?.get_queue_depths().await?)
     }
@@ -163,21 +163,21 @@ impl Client {
     /// The numbers that runtimes publish as gauges: running instances, and waiting messages, due and delayed ones separately. The
     /// stores of Outlast compute them at a much lower cost than [`Client::get_system_metrics`].
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn get_gauges(&self) -> Result<StoreGauges, ClientError> {
         Ok(self.admin()?.get_gauges().await?)
     }
 
-    /// For each queue the longest wait of the items that a runtime may take now. `None` if the store does not look.
+    /// For each queue the longest wait of the items that a runtime may take now. `None` if the store does not report it.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn oldest_due(&self) -> Result<Option<OldestDue>, ClientError> {
         Ok(self.admin()?.oldest_due().await?)
     }
 
     /// An instance and its descendants; only the id itself if the instance does not exist.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ClientError> {
         Ok(self.admin()?.get_instance_tree(instance_id).await?)
     }
@@ -185,7 +185,7 @@ impl Client {
     /// Removes an instance and its descendants, all or none. A running instance is removed only with `force`: its current turn and
     /// activities run on, but their commits fail. A child is removed only with its root.
     ///
-    /// Cancellation safety: when the future is dropped, all of them are removed or none is.
+    /// Cancellation safety: when the future is dropped, the instance and all descendants are removed, or none of them.
     ///
     /// # Errors
     ///
@@ -233,7 +233,7 @@ impl Client {
 
     /// Removes old executions of an instance, never the current or a running one. All criteria must hold.
     ///
-    /// Cancellation safety: when the future is dropped, all of them are removed or none is.
+    /// Cancellation safety: when the future is dropped, all matching executions are removed, or none of them.
     pub async fn prune_executions(
         &self,
         instance_id: &str,

@@ -22,20 +22,20 @@ pub struct ListedNode {
     pub lost_leases: LostLeases,
 }
 
-/// The leases of a lost node that have not ended and that no live node holds. Their turns and activities are delivered again when
-/// they end.
+/// The leases of a lost node that have not ended and that no live node holds. When a lease ends, its turn or activity is delivered
+/// again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LostLeases {
-    /// Their number.
+    /// The number of these leases.
     pub count: u64,
-    /// The time until the last one ends, by the store's clock.
+    /// The time until the last of these leases ends, by the store's clock.
     pub end_in_ms: u64,
 }
 
 impl Client {
     /// The reports of live and lost nodes by ascending id, at most 1,000. `None` if the store keeps no reports.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn node_records(&self) -> Result<Option<Vec<NodeRecord>>, ClientError> {
         let mut all: Vec<NodeRecord> = Vec::new();
         while all.len() < MOST_NODES {
@@ -50,9 +50,10 @@ impl Client {
         Ok(Some(all))
     }
 
-    /// The nodes of the store by ascending id, each lost one with its leases that have not ended. `None` if the store keeps no reports.
+    /// The nodes of the store by ascending id, each lost node with its leases that have not ended. `None` if the store keeps no
+    /// reports.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn list_nodes(&self) -> Result<Option<Vec<ListedNode>>, ClientError> {
         let Some(records) = self.node_records().await? else { return Ok(None) };
         let live = records.iter().filter(|record| !record.is_lost()).flat_map(|record| &record.report.leases);

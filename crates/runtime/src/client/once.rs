@@ -45,6 +45,7 @@ impl Client {
         self.send_once(WorkItem::QueueMessage { instance, name, data }, key).await
     }
 
+    /// Stores a message under a key, after a check of the key.
     async fn send_once(&self, item: WorkItem, key: &str) -> Result<EnqueueOnce, ClientError> {
         if key.is_empty() || key.len() > MAX_MESSAGE_KEY_BYTES {
             let message = format!("the key of an event has 1 to {MAX_MESSAGE_KEY_BYTES} bytes");
@@ -54,7 +55,7 @@ impl Client {
         match self.store.enqueue_once(item, key, self.limits.mailbox_messages).await? {
             EnqueueOnce::Full => Err(self.full(&instance)),
             EnqueueOnce::Unsupported => Err(ClientError::invalid(
-                "this store keeps no keys of events: use a store that does, or send the event without a key",
+                "this store keeps no keys of events: use a store that keeps keys, or send the event without a key",
             )),
             outcome => Ok(outcome),
         }

@@ -66,7 +66,7 @@ impl Client {
             for info in &page.instances {
                 match self.hold(&info.instance_id, &hold).await {
                     Ok(is_new) => paused += u64::from(is_new),
-                    // It ended, was cancelled or was deleted after the page was read.
+                    // The instance ended, was cancelled or was deleted after the page was read.
                     Err(ClientError::InstanceNotFound { .. }) => {}
                     Err(ClientError::InvalidInput { .. }) if self.can_hold().await? => {}
                     Err(error) => return Err(error),
@@ -82,11 +82,11 @@ impl Client {
     /// Resumes an orchestration: its instances that are paused or parked go on, and later starts run. Returns the number of instances
     /// that were resumed.
     ///
-    /// A runtime that has not read the change yet may hold an instance for another second, so the call looks twice, a second apart, if
-    /// the orchestration was paused.
+    /// A runtime that has not read the change yet may hold an instance for another second. So if the orchestration was paused, the
+    /// call searches for held instances twice, a second apart.
     ///
-    /// Cancellation safety: when the future is dropped, the orchestration is resumed or not, and some of the instances are. A call
-    /// that is repeated resumes the others.
+    /// Cancellation safety: when the future is dropped, the orchestration is resumed or not, and some of its instances are resumed.
+    /// A repeated call resumes the other instances.
     pub async fn resume_orchestration(
         &self,
         orchestration: &str,
@@ -134,7 +134,7 @@ impl Client {
 
     /// The paused orchestrations by ascending name. `None` if the store cannot pause orchestrations.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn paused_orchestrations(&self) -> Result<Option<Vec<PausedOrchestration>>, ClientError> {
         Ok(self.admin()?.paused_orchestrations().await?)
     }
@@ -149,7 +149,7 @@ impl Client {
         match self.admin()?.get_instance_info(instance).await {
             Ok(info) => return Ok(Some(info.orchestration_name)),
             Err(error) if error.is_retryable() => return Err(error.into()),
-            // It has no row.
+            // The instance has no row.
             Err(_) => {}
         }
         let pending = self.admin()?.pending(instance, MOST_QUEUED).await?.unwrap_or_default();

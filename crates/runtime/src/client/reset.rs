@@ -33,7 +33,7 @@ pub struct Reset {
 }
 
 impl Reset {
-    /// Copies the events up to this one, which is the last that is kept.
+    /// Copies the events up to this event, which is the last kept event.
     pub fn to_event(event_id: u64) -> Self {
         let (actor, reason) = ("a client".to_string(), String::new());
         Self { to_event: event_id, cancel_children: false, is_dry_run: false, actor, reason }
@@ -70,7 +70,7 @@ impl Reset {
         self.cancel_children
     }
 
-    /// Whether nothing is changed.
+    /// Whether the call only plans and reports.
     pub fn is_dry_run(&self) -> bool {
         self.is_dry_run
     }
@@ -81,28 +81,29 @@ impl Reset {
     }
 }
 
-/// Reset and fork: the newest execution of an instance is repeated from one of its events on. Both are recorded in the audit.
+/// Reset and fork repeat the newest execution of an instance after one of its events. The audit records both.
 ///
-/// The new execution begins with a copy of the events, so the code replays them and goes on from there. Open activities and timers
-/// of these events are scheduled again, queue messages after them are sent again, and children that have ended are answered with
-/// their outcome. An activity that is scheduled again has another idempotency key. Positional events after them are not repeated.
+/// The new execution begins with a copy of the events up to that event. The code replays the copy and continues. Open activities
+/// and timers of the copied events are scheduled again, queue messages after these events are sent again, and children that have
+/// ended are answered with their outcome. An activity that is scheduled again has another idempotency key. Positional events after
+/// the copied events are not repeated.
 impl Client {
-    /// Ends the newest execution of an instance, if it runs, and begins the next one with a copy of its first events. Its activities
-    /// are cancelled. Waits for a running turn. A parent notices nothing; it gets the outcome of the new execution, unless it has got
-    /// one. A paused or parked instance stays held.
+    /// Ends the newest execution of an instance, if it runs, and begins the next one with a copy of its first events. Its
+    /// activities are cancelled. Waits for a running turn. A parent is not notified; the parent receives the outcome of the new
+    /// execution, unless an outcome of this child has reached it before. A paused or parked instance stays held.
     ///
     /// Cancellation safety: when the future is dropped, the instance is reset or not.
     ///
     /// # Errors
     ///
-    /// [`ClientError::InstanceNotFound`]; [`ClientError::InvalidInput`] if the history cannot be cut there, children are in the way,
-    /// or the store cannot reset instances; [`ClientError::Timeout`] if a turn runs for more than a minute.
+    /// [`ClientError::InstanceNotFound`]; [`ClientError::InvalidInput`] if the history cannot be cut at that event, children refuse the
+    /// reset, or the store cannot reset instances; [`ClientError::Timeout`] if a turn runs for more than a minute.
     pub async fn reset_instance(&self, instance: &str, reset: &Reset) -> Result<ResetSummary, ClientError> {
         self.branch(instance, None, reset).await
     }
 
-    /// Starts a new instance with a copy of the first events of another one, which goes on. The new instance has no parent, and its
-    /// execution has the number of the copied one.
+    /// Starts a new instance with a copy of the first events of another instance, which continues. The new instance has no parent,
+    /// and its execution has the number of the copied execution.
     ///
     /// Cancellation safety: when the future is dropped, the new instance exists or not.
     ///
@@ -122,6 +123,7 @@ impl Client {
         self.branch(instance, Some(new_id), fork).await
     }
 
+    /// Plans and makes a reset, or a fork with `fork_id`. Plans again while a turn runs or the source changes.
     async fn branch(
         &self,
         instance: &str,
@@ -195,6 +197,7 @@ impl Client {
         cut.plan(branch, &keys.collect(), &states, audit, stored_at.unwrap_or(last_at)).map_err(refused)
     }
 
+    /// The state of a child, as the plan of a reset needs it.
     async fn child_state(&self, child: &CutChild) -> Result<ChildState, ClientError> {
         let Some(outcome) = self.store.read_outcome(&child.instance).await? else {
             return Ok(ChildState::Running);
@@ -208,6 +211,7 @@ impl Client {
     }
 }
 
+/// The record of a reset or fork for the audit.
 fn audit(
     instance: &str,
     fork_id: Option<&str>,
@@ -217,7 +221,7 @@ fn audit(
 ) -> AuditEntry {
     let (action, done) = match fork_id {
         Some(id) => {
-            (FORK, format!("done: as '{id}' at event {} of execution {execution_id}", reset.to_event))
+            (FORK, format!("done: forked to '{id}' at event {} of execution {execution_id}", reset.to_event))
         }
         None => (RESET, format!("done: to event {} of execution {execution_id}", reset.to_event)),
     };

@@ -30,7 +30,7 @@ impl Client {
 
     /// Counts what [`Client::apply_retention`] would delete: [`RetentionReport::matched`] roots, records and dead letters.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn preview_retention(
         &self,
         policy: &Retention,
@@ -42,6 +42,7 @@ impl Client {
         Ok(pass.report)
     }
 
+    /// A pass of retention, after a check of the policy.
     fn pass<'a>(
         &'a self,
         policy: &'a Retention,

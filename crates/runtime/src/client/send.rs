@@ -36,7 +36,7 @@ impl Client {
         self.raise_event(instance, event_name, self.encoded(data)?).await
     }
 
-    /// [`Client::try_raise_event_typed`] that panics instead of returning an encoding error. Prefer the other.
+    /// [`Client::try_raise_event_typed`] that panics instead of returning an encoding error. Prefer the method that returns the error.
     ///
     /// Cancellation safety: when the future is dropped, the event is stored or it is not.
     ///
@@ -84,7 +84,7 @@ impl Client {
         self.enqueue_event(instance, queue, self.encoded(data)?).await
     }
 
-    /// [`Client::try_enqueue_event_typed`] that panics instead of returning an encoding error. Prefer the other.
+    /// [`Client::try_enqueue_event_typed`] that panics instead of returning an encoding error. Prefer the method that returns the error.
     ///
     /// Cancellation safety: when the future is dropped, the event is stored or it is not.
     ///
@@ -130,9 +130,9 @@ impl Client {
         self.send(WorkItem::ExternalRaised2 { instance, name, topic, data }).await
     }
 
-    /// Cancels an instance. The instance fails with this reason in its next turn, which also cancels its children and activities. An
-    /// orchestration with `on_cancel` observes the request instead, and answers it.
-    /// `Ok` without effect if the instance does not exist or has ended. The first reason is kept.
+    /// Cancels an instance. The instance fails with this reason in its next turn, which also cancels its children and activities.
+    /// An orchestration with `on_cancel` observes the request instead, and decides how to end. `Ok` without effect if the instance
+    /// does not exist or has ended. The first reason is kept.
     ///
     /// Cancellation safety: when the future is dropped, the request is stored or it is not.
     ///
@@ -167,6 +167,7 @@ impl Client {
         self.cancel_instance(instance, format!("{TERMINATE} {}", reason.into())).await
     }
 
+    /// Checks the instance id, the name and the data of an event.
     pub(super) fn checked_event(
         &self,
         instance: impl Into<String>,

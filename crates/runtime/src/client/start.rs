@@ -69,6 +69,7 @@ impl Client {
         self.enqueue_start(instance.into(), orchestration.into(), Some(version.into()), input).await
     }
 
+    /// Starts the instance with its first turn if a runtime of this process can run the turn now; else enqueues the start.
     async fn enqueue_start(
         &self,
         instance: String,

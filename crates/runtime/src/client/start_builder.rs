@@ -179,6 +179,7 @@ impl StartBuilder<'_> {
         Ok(StartReceipt::new(instance, outcome))
     }
 
+    /// Checks the arguments and builds the request, with the id of the instance.
     fn into_request(self) -> Result<(String, StartRequest), ClientError> {
         let orchestration = self.orchestration;
         let instance = match (self.instance, self.token) {
@@ -253,7 +254,7 @@ pub struct AlreadyExists {
     pub status: Option<String>,
 }
 
-/// The sentence, because `unwrap` and a `main` that returns an error print this text.
+/// Prints the sentence of `Display`, because `unwrap` and a `main` that returns an error print `Debug`.
 impl fmt::Debug for AlreadyExists {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("AlreadyExists").field(&self.to_string()).finish()

@@ -14,7 +14,7 @@ use std::time::Duration;
 impl Client {
     /// The status of an instance; `NotFound` until its first turn is committed.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn get_orchestration_status(&self, instance: &str) -> Result<OrchestrationStatus, ClientError> {
         Ok(OrchestrationStatus::of(self.store.read_outcome(instance).await?))
     }
@@ -22,10 +22,10 @@ impl Client {
     /// Waits until an instance has completed or failed. An execution that continues as new does not end the wait. Also waits for an
     /// instance that does not exist yet. With a timeout of zero it reads the status once.
     ///
-    /// In the process that runs the instance this returns as soon as the last turn is stored; it notices a commit of another
-    /// process within a quarter of a second.
+    /// In the process that runs the instance the call returns as soon as the last turn is stored. The call notices a commit of
+    /// another process within a quarter of a second.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     ///
     /// # Errors
     ///
@@ -45,7 +45,8 @@ impl Client {
             Ok(Some(status).filter(OrchestrationStatus::is_terminal))
         };
         let ended = self.wait_until(instance, Interest::Ended, PollInterval::Growing, timeout, check).await;
-        // `ClientError::Timeout` has no field for this. With a timeout of zero the caller may only test whether the instance exists.
+        // `ClientError::Timeout` has no field for a missing instance. With a timeout of zero the caller may only test whether the
+        // instance exists, so the call logs no warning.
         if matches!(ended, Err(ClientError::Timeout)) && !timeout.is_zero() && is_missing.load(Relaxed) {
             tracing::warn!(
                 target: "duroxide::client",
@@ -58,7 +59,7 @@ impl Client {
 
     /// [`Client::wait_for_orchestration`] with a decoded output; the inner error is the message of the instance's failure.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     ///
     /// # Errors
     ///
@@ -84,7 +85,7 @@ impl Client {
     /// It reads the status every `poll_interval`, and also at every commit if the store supports watches. With a timeout of zero
     /// it returns `Timeout` without reading.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     ///
     /// # Errors
     ///
@@ -145,7 +146,7 @@ impl Client {
                         watched = outcome;
                         watch = None;
                     }
-                    () = tokio::time::sleep(HEAD_START) => {}
+                    () = tokio::time::sleep(WATCH_FIRST) => {}
                 }
             }
             if let Some(value) = check(watched.take()).await? {
@@ -182,9 +183,10 @@ impl Client {
     }
 }
 
-/// The time that the watch of an instance that goes on in this process has before the first check. Most waits for short instances
-/// end within it, and then read nothing. Another process may have ended the instance, so the time is short.
-const HEAD_START: Duration = Duration::from_millis(5);
+/// How long a client awaits the watch of an instance that continues in this process before the client first reads the store. Most
+/// waits for short instances end within this time without a read. The time is short because another process may have ended the
+/// instance.
+const WATCH_FIRST: Duration = Duration::from_millis(5);
 
 /// The pause between two checks of a wait.
 #[derive(Clone, Copy)]

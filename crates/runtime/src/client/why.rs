@@ -18,9 +18,10 @@ const MAX_READS: usize = 20;
 type Position = (u64, u64);
 
 impl Client {
-    /// Why an instance does not go on, with the diagnosis of the child that it waits for. `max_attempts` is the option of its runtimes.
+    /// The reason for which an instance does not continue, with the diagnosis of the child that the instance waits for.
+    /// `max_attempts` is the option of its runtimes.
     ///
-    /// Cancellation safety: it only reads.
+    /// Cancellation safety: the call only reads.
     pub async fn diagnose_instance(
         &self,
         instance: &str,
@@ -35,8 +36,8 @@ impl Client {
         Ok(parents.into_iter().rfold(last, |child, parent| parent.with_child(child)))
     }
 
-    /// The diagnosis of one instance. A turn between the reads can make an operation look lost. Such a diagnosis holds only if the
-    /// history has not grown since it was read; else all is read again.
+    /// The diagnosis of one instance. A turn between the reads can make an operation look lost. Such a diagnosis is valid only if
+    /// the history has not grown since it was read; otherwise the client reads the instance again.
     async fn diagnose_one(&self, instance: &str, max_attempts: u32) -> Result<Diagnosis, ClientError> {
         let mut reads = 1;
         loop {
@@ -58,6 +59,7 @@ impl Client {
         Ok(newest == 0 || self.history_page(instance, newest, event, 1).await?.is_empty())
     }
 
+    /// Reads the instance once and diagnoses it. Also returns the position of the history that was read.
     async fn diagnose_now(
         &self,
         instance: &str,
@@ -78,7 +80,7 @@ impl Client {
         let dead_letters: Vec<_> =
             letters.into_iter().filter(|letter| letter.instance_id.as_deref() == Some(instance)).collect();
         let held = self.held_instance(instance).await?;
-        // A store without reports, and one whose nodes do not report, say nothing about nodes.
+        // Without any report, the diagnosis must not call a node lost: the store may keep no reports, or its nodes may send none.
         let nodes = self.node_records().await?.filter(|nodes| !nodes.is_empty());
         let now_ms = pending.as_ref().map_or_else(|| SystemClock.now_ms(), |pending| pending.now_ms);
         let mut evidence = Evidence::new(instance, &history, now_ms);

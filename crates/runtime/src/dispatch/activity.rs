@@ -5,7 +5,7 @@
 //! | the handler returns | commits the outcome |
 //! | the handler asks for another attempt | gives the activity back with the failure, which the store keeps |
 //! | a commit of this process cancels the activity | fires the handler's cancellation token, waits for the grace period, discards the outcome |
-//! | the lease is lost: it expired, or another process cancelled the activity | the same; the store is not called |
+//! | the lease is lost: it expired, or another process cancelled the activity | as for a cancelled activity; the store is not called |
 //! | the runtime stops | gives the activity back without counting the delivery |
 
 mod observed;
@@ -294,6 +294,8 @@ impl Delivery {
         }
     }
 
+    /// The failure of an activity that exceeded `max_attempts` deliveries: the cause, and the last error of the handler if the
+    /// store keeps it.
     fn poison_details(&self, cause: Option<String>) -> ErrorDetails {
         ErrorDetails::Poison {
             attempt_count: self.attempt_count,
@@ -312,6 +314,7 @@ impl Delivery {
         }
     }
 
+    /// The context for the handler. `orchestration` is the name and version of the orchestration; without them the history is read.
     async fn context(&self, lease: &Lease, orchestration: Option<(String, String)>) -> ActivityContext {
         let (orchestration_name, orchestration_version) = match orchestration {
             Some(orchestration) => orchestration,
@@ -327,7 +330,7 @@ impl Delivery {
             worker_id: self.core.worker_id(self.worker),
             session_id: self.session_id.clone(),
             tag: self.tag.clone(),
-            attempt: self.number(),
+            deliveries: self.number(),
             failures: self.failures(),
         };
         let store = Arc::clone(&self.core.store);

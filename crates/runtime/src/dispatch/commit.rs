@@ -36,6 +36,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Committing<'_> {
+    /// Commits the output of a turn, as the table at the top of this file says. `keep` is the entry of the warm cache after the
+    /// commit.
     pub(super) async fn commit(self, output: TurnOutput, keep: Keep) {
         let TurnOutput { mut commit, report } = output;
         let (core, instance) = (self.core, self.instance);
@@ -61,7 +63,7 @@ impl Committing<'_> {
                 lease.settle();
                 reset_refusals(core, instance);
                 summary.wake_local(core, instance);
-                // Before the next turn can take the warm execution: turns of one instance are reported in their order.
+                // The report comes before the next turn can take the warm execution: turns of one instance are reported in their order.
                 observer::turn(core, instance, &commit);
                 if let (Some(announced), Some(kept)) = (announced, keep.kept(&summary)) {
                     let evicted = announced.confirm(kept, committed_at_ms);
@@ -81,6 +83,7 @@ impl Committing<'_> {
         }
     }
 
+    /// Sends the commit to the store. Retries retryable errors for the length of a lease.
     async fn write(&self, commit: &TurnCommit) -> Result<Option<u64>, ProviderError> {
         let (since, patience) = (Stopwatch::start(), self.core.options.orchestrator_lock_timeout);
         let mut failures = 0;
@@ -205,6 +208,7 @@ async fn give_back_refused(core: &Core, instance: &Arc<str>, lease: Lease, error
     lease.give_back(core, Some(delay), true).await;
 }
 
+/// Ends the count of refusals of an instance after a commit.
 pub(super) fn reset_refusals(core: &Core, instance: &Arc<str>) {
     let mut refused = core.refused.lock().unwrap_or_else(PoisonError::into_inner);
     if !refused.is_empty() {

@@ -1,7 +1,8 @@
 //! Eager start: the first turn of an instance, run by a client in the process of a runtime and committed together with the start.
 //!
-//! The client and the runtime use the same store object. The store commits the turn only if it knows nothing of the instance;
-//! otherwise the turn is thrown away, since no other part of the program has seen its decisions, and the client enqueues the start.
+//! The client and the runtime use the same store object. The store commits the turn only if it has no row of the instance.
+//! Otherwise the runtime discards the turn, whose decisions no other part of the program has seen, and the client enqueues the
+//! start.
 
 use super::commit::{CommitSummary, kept, reset_refusals};
 use super::history;
@@ -18,8 +19,8 @@ use outlast_model::{INITIAL_EXECUTION_ID, WorkItem};
 use outlast_provider::{EagerStart, Provider, ProviderError, TurnAhead};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Decides whether a start is tried with its first turn. A store that refused the last ones is asked less often: it may not support
-/// eager starts, and a turn that is thrown away is work for nothing.
+/// Decides whether a start is tried with its first turn. A store that refused the last eager starts is asked less often: the store
+/// may not support eager starts, and a refused start costs a turn that is discarded.
 #[derive(Default)]
 pub(crate) struct EagerBackoff(Mutex<Skip>);
 

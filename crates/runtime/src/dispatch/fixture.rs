@@ -34,7 +34,7 @@ pub(super) fn core() -> Core {
     core_on(Arc::new(MemoryProvider::new()))
 }
 
-/// A runtime as [`core`] returns it, on another store.
+/// A runtime without tasks, with the same options, on the given store.
 pub(super) fn core_on(store: Arc<dyn Provider>) -> Core {
     let options = RuntimeOptions {
         worker_lock_timeout: 32 * SECOND,

@@ -18,7 +18,7 @@ use outlast_provider::{FusedCompletion, LeasedOutcome};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest wait of an outcome for the others. The outcome is not stored meanwhile.
+/// The longest wait of an outcome for the outcomes of the other activities. The outcome is not stored meanwhile.
 const LONGEST_WAIT: Duration = Duration::from_millis(2);
 
 /// The most outcomes of one commit.
@@ -63,7 +63,7 @@ pub(super) async fn commit(core: &Core, member: Member, ready: Ready<'_>) -> boo
         Joined::Last(outcomes, others) => {
             let accepted = commit_all(core, ready, outcomes).await;
             gathering.tried(name, accepted);
-            // The outcome of a sender that is dropped instead is committed alone.
+            // If the store refused, each sender is dropped, and its outcome is committed alone.
             for other in others.into_iter().filter(|_| accepted) {
                 // The receiver is gone if its task was aborted.
                 let _ = other.send(());
@@ -76,13 +76,13 @@ pub(super) async fn commit(core: &Core, member: Member, ready: Ready<'_>) -> boo
                 gathering.tried(name, false);
                 false
             }
-            // The last outcome has come, and the commit of all of them is in progress.
+            // The last outcome has come, and the commit of all outcomes is in progress.
             Err(_) => answered.await.is_ok(),
         },
     }
 }
 
-/// Runs the turn that all outcomes lead to, and commits it with them. Returns whether the store accepted them.
+/// Runs the turn that all outcomes lead to, and commits the turn with the outcomes. Returns whether the store accepted the commit.
 async fn commit_all(core: &Core, ready: Ready<'_>, outcomes: Vec<LeasedOutcome>) -> bool {
     let completions: Vec<WorkItem> = outcomes.iter().map(|outcome| outcome.completion.clone()).collect();
     let Ready { lease, instance, now_ms, worker, .. } = ready;

@@ -25,7 +25,7 @@ pub(super) struct InstanceState {
     pub(super) oversized: Option<String>,
 }
 
-/// Why the state of an instance could not be loaded.
+/// The reason for which the state of an instance could not be loaded.
 pub(super) enum LoadError {
     /// The history or the keys do not decode.
     Undecodable(String),
@@ -54,7 +54,8 @@ fn is_start_of_child(message: &WorkItem) -> bool {
     matches!(message, WorkItem::StartOrchestration { parent_instance: Some(_), .. })
 }
 
-/// `needs_parent`: the caller needs the parent of the instance, which the warm cache does not keep for an ended execution.
+/// Loads the state of the instance. `needs_parent`: the caller needs the parent of the instance, which the warm cache does not keep
+/// for an ended execution.
 async fn load(
     core: &Core,
     fetched: &mut FetchedTurn,

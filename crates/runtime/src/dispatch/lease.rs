@@ -1,4 +1,4 @@
-//! The leases that this runtime holds, and the one task that renews them.
+//! The leases that this runtime holds, and the task that renews these leases. `options/renewal.rs` has the renewal intervals.
 //!
 //! | answer to a renewal | what the runtime does |
 //! |---|---|
@@ -115,7 +115,7 @@ impl Leases {
         self.hold_item(core, kind, token, instance, None)
     }
 
-    /// Lists the lease of an activity for renewal as [`Self::hold`] does, by its execution and scheduling event, which the report of the node names.
+    /// [`Leases::hold`] for an activity, with its execution and scheduling event for the report of the node.
     pub(crate) fn hold_activity(
         self: &Arc<Self>,
         core: &Core,
@@ -126,6 +126,7 @@ impl Leases {
         self.hold_item(core, Kind::Activity, token, instance, activity)
     }
 
+    /// Lists a lease, and schedules its first renewal.
     fn hold_item(
         self: &Arc<Self>,
         core: &Core,
@@ -176,7 +177,8 @@ impl Leases {
         self.lock().dropped.retain(|(_, dropped)| dropped.as_ref() != token);
     }
 
-    /// Adds the leases to the report of the node, oldest first, up to the limit of a report. The others are counted.
+    /// Adds the leases to the report of the node, oldest first, up to the limit of a report. The report also has the number of
+    /// leases beyond the limit.
     pub(crate) fn report(&self, report: &mut NodeReport) {
         let state = self.lock();
         let live = || state.held.values().filter(|held| !held.lost.is_cancelled());
@@ -185,6 +187,7 @@ impl Leases {
         report.omitted_leases = (live().count() - report.leases.len()) as u64;
     }
 
+    /// Removes a lease and its scheduled renewal.
     fn release(&self, id: u64) -> Option<Held> {
         let mut state = self.lock();
         let held = state.held.remove(&id)?;
@@ -198,14 +201,14 @@ impl Lease {
         &self.token
     }
 
-    /// Orchestration code starts to run under this lease.
+    /// Notes that orchestration code starts to run under this lease.
     pub(crate) fn set_probe(&self, probe: Probe) {
         if let Some(held) = self.leases.lock().held.get_mut(&self.id) {
             held.probe = Some(probe);
         }
     }
 
-    /// No orchestration code runs under this lease any more.
+    /// Notes that no orchestration code runs under this lease any more.
     pub(crate) fn clear_probe(&self) {
         if let Some(held) = self.leases.lock().held.get_mut(&self.id) {
             held.probe = None;

@@ -10,7 +10,7 @@ use std::time::Duration;
 const MOST_BYTES: usize = 4096;
 
 /// Reports a failure and gives the activity back, to be delivered again after `delay`. Retries retryable errors while the lease
-/// lasts; after that, the delivery counts as one that reported nothing. Returns whether the store accepted the failure.
+/// lasts; after that, the store counts the delivery as one without a reported failure. Returns whether the store accepted the failure.
 pub(super) async fn give_back(core: &Core, lease: Lease, delay: Duration, error: &str) -> bool {
     let (mut failures, error) = (0, beginning(error));
     let accepted = loop {

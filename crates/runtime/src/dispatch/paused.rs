@@ -3,7 +3,8 @@
 //! The store keeps the set. A runtime reads it before a turn if its last read is older than [`FRESH`], and holds the instance of a paused
 //! orchestration instead of running its turn. So a new instance is held before its code runs, and its start waits uncounted.
 //!
-//! An instance that a cancellation ends runs on, and so does one that has ended: its turn runs no code.
+//! The turn of an instance that a cancellation ends is not held, and neither is a turn of an instance that has ended: such a turn
+//! runs no code.
 
 use super::lease::Lease;
 use crate::core::Core;
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The longest time for which a runtime uses what it has read. A pause is complete after this time.
+/// The longest time for which a runtime uses the set that it has read. A pause is complete after this time.
 pub(crate) const FRESH: Duration = Duration::from_secs(1);
 
 /// The delay of a turn if the store cannot say which orchestrations are paused, or does not answer a hold.
@@ -65,7 +66,7 @@ impl PausedOrchestrations {
         }
     }
 
-    /// The set as it was within [`FRESH`].
+    /// The set, read from the store if the last read is older than [`FRESH`].
     pub(super) async fn current(&self, core: &Core) -> Result<ByName, ProviderError> {
         if let Some(paused) = self.fresh() {
             return Ok(paused);
@@ -142,10 +143,11 @@ async fn must_end(core: &Core, fetched: &FetchedTurn) -> Result<bool, ProviderEr
                 | EventKind::OrchestrationFailed { .. }
         )
     };
-    // A history that cannot be read is for the turn to report.
+    // The turn reports a history that cannot be read.
     Ok(loaded.history_error.is_some() || loaded.history.iter().any(|event| ends(&event.kind)))
 }
 
+/// Holds the instance of the turn. Returns the lease if the instance cannot be held, so that the turn runs.
 async fn hold(
     core: &Core,
     fetched: &FetchedTurn,
@@ -162,7 +164,7 @@ async fn hold(
         Ok(_) => Some(lease),
         Err(_) => {
             lease.give_back(core, Some(ASK_AGAIN), true).await;
-            // The store may have held the instance although its answer was lost.
+            // The store may have held the instance although the answer of the store was lost.
             release_if_resumed(core, &fetched.item.instance, &paused.orchestration).await;
             None
         }
@@ -174,8 +176,8 @@ pub(crate) fn hold_of(paused: &PausedOrchestration) -> Hold {
     Hold { kind: HoldKind::OrchestrationPaused, actor: paused.actor.clone(), reason: paused.reason.clone() }
 }
 
-/// A resumption removes the orchestration from the set, and then releases the held instances. It misses an instance that a runtime holds
-/// after that, so the runtime reads the set again after each hold, and releases the instance itself.
+/// Releases a held instance whose orchestration was resumed meanwhile. A resumption removes the orchestration from the set, and then
+/// releases the held instances. It misses an instance that a runtime holds later, so the runtime reads the set again after each hold.
 async fn release_if_resumed(core: &Core, instance: &str, orchestration: &str) {
     let Some(admin) = core.store.as_management_capability() else { return };
     let read_again = async || {

@@ -1,4 +1,4 @@
-//! The permits of a queue: the right to run the code of one turn or activity. They are as many as the concurrency option says.
+//! The permits of a queue: the right to run the code of one turn or activity. The concurrency option is the number of permits.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -39,6 +39,7 @@ impl Permits {
         drop(self.semaphore.acquire().await);
     }
 
+    /// Gives a permit the preferred number if the number is free, else the lowest free number.
     fn numbered<'a>(&'a self, permit: SemaphorePermit<'a>, preferred: usize) -> Permit<'a> {
         let mut taken = self.lock();
         let number = match taken.get(preferred) {

@@ -1,9 +1,10 @@
 //! Run-ahead: the next turn of an instance, run by the worker before the activity's outcome is in the store.
 //!
 //! If an orchestration waits for one activity only, or for activities whose outcomes have gathered (`gather.rs`), and its execution
-//! is warm, the worker runs the next turn as soon as the last activity returns, and the store commits outcomes and turn in one step.
-//! The store commits the turn only if the instance still ends with the event that the turn follows and no other message waits for
-//! it. Otherwise the outcomes are queued as usual, and the runtime discards the warm execution, because it holds uncommitted events.
+//! is warm, the worker runs the next turn as soon as the last activity returns, and the store commits outcomes and turn in one
+//! step. The store commits the turn only if the instance still ends with the event that the turn follows and no other message waits
+//! for the instance. Otherwise the outcomes are queued as usual, and the runtime discards the warm execution, because it holds
+//! uncommitted events.
 
 use super::commit::{CommitSummary, find_parents, kept, reset_refusals};
 use super::lease::{Kind, Lease};
@@ -112,7 +113,7 @@ pub(super) async fn run<'a>(
     })
 }
 
-/// The execution of the outcomes and their activities; `None` if they are of several executions.
+/// The execution of the outcomes and their activities; `None` if the outcomes are of several executions.
 fn activities_of(completions: &[WorkItem]) -> Option<(u64, BTreeSet<u64>)> {
     let (mut executions, mut ids) = (BTreeSet::new(), BTreeSet::new());
     for completion in completions {

@@ -14,14 +14,14 @@ pub(crate) struct RunAheadBackoff(Mutex<HashMap<Arc<str>, Backoff>>);
 struct Backoff {
     /// The number of outcomes that are queued without a run-ahead after the last rejection.
     length: u32,
-    /// How many of them are still to come.
+    /// The number of outcomes that are still to be queued without a run-ahead.
     left: u32,
 }
 
 impl RunAheadBackoff {
     const FIRST_LENGTH: u32 = 8;
     const LONGEST_LENGTH: u32 = 1_024;
-    /// When this many instances are listed, all are removed: each then costs one more replay.
+    /// When this many instances are listed, all entries are removed: each of these instances then costs one more replay.
     const MAX_INSTANCES: usize = 10_000;
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Backoff>> {

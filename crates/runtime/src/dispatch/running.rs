@@ -1,5 +1,5 @@
-//! The activities that run in this process. A commit of this process that cancels an activity looks it up here and cancels it
-//! without waiting for its next lease renewal.
+//! The activities that run in this process. A commit of this process that cancels an activity finds the activity here and cancels
+//! it before its next lease renewal.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -46,7 +46,7 @@ impl RunningActivities {
     }
 }
 
-/// Removes its delivery from the list when dropped.
+/// A guard that removes a delivery from the list when dropped.
 pub(crate) struct Entered<'a> {
     running: &'a RunningActivities,
     key: ActivityKey,

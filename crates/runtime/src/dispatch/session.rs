@@ -79,6 +79,7 @@ pub(crate) async fn manage_sessions(core: Arc<Core>) {
     }
 }
 
+/// An interval whose first tick comes after a whole interval. The interval is at least 1 ms and at most 30 days.
 fn ticks(every: std::time::Duration) -> tokio::time::Interval {
     const SHORTEST: std::time::Duration = std::time::Duration::from_millis(1);
     const LONGEST: std::time::Duration = std::time::Duration::from_secs(60 * 60 * 24 * 30);

@@ -1,6 +1,6 @@
 //! Backoff of an attempt that is worth its cost only if it mostly succeeds.
 
-/// Decides on which occasions an attempt is made. After each failure in a row the number of occasions without one doubles.
+/// Decides on which occasions an attempt is made. Each failure in a row doubles the number of occasions without an attempt.
 #[derive(Debug, Default)]
 pub(super) struct Skip {
     /// Failures in a row.

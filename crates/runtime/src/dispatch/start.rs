@@ -64,7 +64,7 @@ impl Gate {
     }
 }
 
-/// A leased item that has not started. Dropped when it starts or was given back.
+/// A leased item that has not started. The value is dropped when the item starts or was given back.
 pub(super) struct UnstartedItem<'a>(&'a Gate);
 
 impl Drop for UnstartedItem<'_> {
@@ -76,7 +76,7 @@ impl Drop for UnstartedItem<'_> {
     }
 }
 
-/// An item that was delivered before, until its code has ended.
+/// An item that was delivered before. The value is dropped when the code of the item has ended.
 struct Closed<'a>(&'a Gate);
 
 impl Drop for Closed<'_> {

@@ -101,7 +101,7 @@ pub(super) enum TurnDecision {
         delay: Duration,
         ignore_attempt: bool,
     },
-    /// The instance is held for the reason. If the store cannot hold it, the turn ends otherwise.
+    /// The instance is held for the reason. If the store cannot hold the instance, the turn ends as `otherwise` says.
     ParkInstance {
         reason: String,
         otherwise: Box<TurnDecision>,
@@ -134,7 +134,7 @@ pub(super) struct Turn {
     pub(super) created_at_ms: Option<u64>,
 }
 
-/// Why a batch exceeded `max_attempts` deliveries.
+/// The cause for which a batch exceeded `max_attempts` deliveries.
 enum Cause {
     /// The orchestration is not registered on this node: the message that names it.
     Unregistered(String),
@@ -153,7 +153,7 @@ struct UnrunExecution {
     notices: Vec<WorkItem>,
 }
 
-/// Why `Turn::new_execution` created no execution.
+/// The reason for which `Turn::new_execution` created no execution.
 enum NoExecution {
     Unregistered,
     /// The handler panicked when it was called.
@@ -410,6 +410,7 @@ impl Turn {
                 || self.core.orchestrations.resolve_opening(&admitted.opening).is_none())
     }
 
+    /// The handler of the orchestration, and the version that it has. Logs and returns `None` if this node has no handler.
     fn find_handler(
         &self,
         opening: &Opening,
@@ -502,6 +503,7 @@ impl Turn {
         TurnDecision::Commit { output: Box::new(output), keep: Keep::Nothing }
     }
 
+    /// Executes the decision: commits the turn, gives it back, or parks the instance.
     async fn commit_or_give_back(&self, lease: Lease, decision: TurnDecision) {
         let (lease, decision) = match decision {
             TurnDecision::ParkInstance { reason, otherwise } => {

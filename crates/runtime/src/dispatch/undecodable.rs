@@ -14,6 +14,8 @@ use std::time::Duration;
 /// The event id of the failure that is appended to an undecodable history: above every id that the history can hold.
 const SENTINEL_EVENT_ID: u64 = 99_999;
 
+/// Decides the turn of an instance whose history does not decode: gives the turn back, or fails the instance after `max_attempts`
+/// deliveries.
 pub(super) async fn decide(core: &Core, fetched: &FetchedTurn, error: String, now_ms: u64) -> TurnDecision {
     let (attempt_count, max_attempts) = (fetched.attempt_count, core.options.max_attempts);
     let instance = &fetched.item.instance;
@@ -50,8 +52,8 @@ pub(super) async fn decide(core: &Core, fetched: &FetchedTurn, error: String, no
     TurnDecision::Commit { output: Box::new(output), keep: Keep::Nothing }
 }
 
-/// The messages to parents whose start of a child with this id is in the batch: the engine rejects such a start for an instance
-/// that has ended.
+/// The failures sent to each parent that starts this instance as a child in the batch: the engine rejects such a start for an
+/// instance that has ended.
 fn replies_to_parents(fetched: &FetchedTurn) -> Vec<WorkItem> {
     let item = &fetched.item;
     let past = ended_past(Ended::Finished);

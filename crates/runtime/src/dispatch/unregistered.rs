@@ -1,4 +1,5 @@
-//! Turns and activities whose handler is not registered on this node: the cause that logs and failures name.
+//! Turns and activities whose handler is not registered on this node: the cause that logs and failures name. The delay before the
+//! next delivery is computed in `options/unregistered_backoff.rs`.
 
 use crate::core::Core;
 use crate::handler::ActivityHandler;
@@ -51,6 +52,7 @@ fn missing<H: ?Sized>(
     format!("{handler} is not registered on node {node}, {registered}")
 }
 
+/// The registered versions in words, at most ten of them.
 fn listed(versions: &[Version]) -> String {
     const MAX_LISTED: usize = 10;
     let shown: Vec<String> = versions.iter().rev().take(MAX_LISTED).rev().map(ToString::to_string).collect();

@@ -1,8 +1,9 @@
-//! Pauses that leave unregistered handlers to other nodes.
+//! Pauses of fetches, so that other nodes fetch items whose handler is not registered on this node.
 //!
-//! A node that lacks the handler of a turn or activity gives it back with a delay. When the delay ends, the store offers the item
-//! to this node first: the fetches of this process are woken to the millisecond, other processes poll. Without a pause this node
-//! would fetch the item again until it is poisoned. So all slots of the queue stop fetching for a short time when the delay ends.
+//! A node that lacks the handler of a turn or activity gives the item back with a delay (`options/unregistered_backoff.rs` computes
+//! it). When the delay ends, the store wakes the fetches of this process within a millisecond, and other processes poll later.
+//! Without a pause this node would fetch the item again until the item is poisoned. So all slots of the queue stop fetching for a
+//! short time when the delay ends.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

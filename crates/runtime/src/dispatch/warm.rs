@@ -22,7 +22,7 @@ pub(crate) enum Kept {
     Ended,
 }
 
-/// The position of an instance: its current execution and the last event of it.
+/// The position of an instance: its current execution and the last event of that execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) execution_id: u64,
@@ -184,6 +184,7 @@ impl WarmCache {
         Some(())
     }
 
+    /// The notification of the commit of an instance that is in progress.
     fn in_flight(&self, instance: &str) -> Option<Arc<Notify>> {
         match &self.lock().entries.get(instance)?.content {
             Content::Committing(done) => Some(Arc::clone(done)),
@@ -303,6 +304,7 @@ impl Announced<'_> {
         evicted.len()
     }
 
+    /// Whether the entry of the instance still belongs to this commit.
     fn is_current(&self, state: &State) -> bool {
         let entry = state.entries.get(&self.instance);
         entry.is_some_and(

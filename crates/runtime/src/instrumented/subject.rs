@@ -29,7 +29,7 @@ impl<'a> Subject<'a> {
         Self { execution: Some(execution), ..Self::instance(instance) }
     }
 
-    /// A commit of a turn. A wrapper cannot read the instance from the token, so it is taken from the events or activities.
+    /// A commit of a turn. A wrapper cannot read the instance from the token, so this takes the instance from the events or activities.
     pub(super) fn commit(
         execution: u64,
         events: &'a [Event],

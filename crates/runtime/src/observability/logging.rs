@@ -5,12 +5,12 @@ use tracing::Dispatch;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Why logging could not be set up.
+/// The reason for which logging could not be set up.
 #[derive(Debug)]
 pub(super) enum LoggingError {
     /// The configured level is not a level.
     Level(String),
-    /// A subscriber is installed already; it stays.
+    /// A subscriber is installed already, and stays.
     Installed(String),
 }
 

@@ -1,6 +1,6 @@
 //! The policy for instances that their code does not fit.
 
-/// What a runtime does with an instance whose code does not match its history or panics, or whose orchestration no node registers.
+/// The policy for an instance whose code does not match its history or panics, or whose orchestration no node registers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnMisfit {
@@ -9,8 +9,9 @@ pub enum OnMisfit {
     Fail,
     /// The instance is parked: the store holds it with the reason, and no runtime runs it until it is released by
     /// [`Client::resume_instance`](crate::Client::resume_instance), or by the start of a runtime with another
-    /// [`RuntimeOptions::build_id`](super::RuntimeOptions::build_id). Its messages wait. A cancellation releases it too, and then it
-    /// fails if its code still does not fit. On a store that cannot hold instances it fails. The reason of a hold after a panic has not
-    /// the message of the panic, which may quote a payload: the panic hook prints it to the error output of the process.
+    /// [`RuntimeOptions::build_id`](super::RuntimeOptions::build_id). Messages of the instance wait. A cancellation releases the instance
+    /// too, which then fails if its code still does not fit. On a store that cannot hold instances the instance fails. The reason
+    /// of a hold after a panic lacks the message of the panic, which may quote a payload: the panic hook prints that message to the
+    /// error output of the process.
     Park,
 }

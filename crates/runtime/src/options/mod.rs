@@ -45,7 +45,8 @@ pub struct RuntimeOptions {
     pub observability: ObservabilityConfig,
     /// The delay of turns and activities whose handler is not registered in this runtime.
     pub unregistered_backoff: UnregisteredBackoffConfig,
-    /// The most deliveries of a message or activity. If the store delivers it once more, it is poisoned: it fails without running.
+    /// The most deliveries of a message or activity. A message or activity that the store delivers once more is poisoned: its
+    /// instance or activity fails without running.
     pub max_attempts: u32,
     /// The time after which a cancelled activity that still runs is aborted.
     pub activity_cancellation_grace_period: Duration,
@@ -87,7 +88,7 @@ pub struct RuntimeOptions {
     /// The name of this build of the program. With [`OnMisfit::Park`] a runtime releases at its start the instances that another build
     /// has parked; without a name, all parked instances.
     pub build_id: String,
-    /// Sees the turns and activities that the store has committed, for traces. `None` costs nothing.
+    /// Receives the turns and activities that the store has committed, for traces. `None`: no traces.
     pub observer: Option<Arc<dyn Observe>>,
     /// Deletes ended instances, records of the audit and dead letters after an age. `None`: this runtime deletes nothing by itself.
     pub retention: Option<Retention>,

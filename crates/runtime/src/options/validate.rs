@@ -7,12 +7,12 @@ use outlast_provider::TagFilter;
 use std::fmt;
 use std::time::Duration;
 
-/// An invalid option. It displays as its message, which starts with the option's name and says what to do.
+/// An invalid option. `Display` prints the message, which starts with the option's name and ends with the correction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionProblem {
     /// The field of [`RuntimeOptions`].
     pub option: &'static str,
-    /// What is wrong and what to do.
+    /// The problem and its correction.
     pub message: String,
 }
 

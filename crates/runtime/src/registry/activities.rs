@@ -125,7 +125,7 @@ mod tests {
             worker_id: "w".into(),
             session_id: None,
             tag: None,
-            attempt: 1,
+            deliveries: 1,
             failures: 0,
         };
         let (token, store) = (CancellationToken::new(), Arc::new(MemoryProvider::new()));

@@ -4,7 +4,7 @@ use super::RESERVED_ACTIVITY_PREFIX;
 use semver::Version;
 use std::fmt;
 
-/// Why a handler was not registered.
+/// The reason for which a handler was not registered.
 #[derive(Clone, PartialEq, Eq)]
 pub enum RegistrationError {
     /// This name and version are registered already; the first registration stays.
@@ -41,7 +41,7 @@ pub enum RegistrationError {
     },
 }
 
-/// The sentence, because `unwrap` and a `main` that returns an error print this text.
+/// Prints the sentence of `Display`, because `unwrap` and a `main` that returns an error print `Debug`.
 impl fmt::Debug for RegistrationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RegistrationError").field(&self.to_string()).finish()

@@ -43,6 +43,7 @@ impl<H: ?Sized> Registry<H> {
         }
     }
 
+    /// Logs the registered handlers after a failed lookup.
     fn log_miss(&self, name: &str, version: Option<&Version>) {
         // The arguments are costly; `debug!` evaluates them only if a subscriber enables the event.
         tracing::debug!(

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// How long ended instances of one orchestration are kept.
+/// The time for which ended instances of one orchestration are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// For this time after their end.
     For(Duration),
-    /// Until they are deleted by other means.
+    /// Retention does not delete these instances.
     Always,
 }
 
 /// Deletes ended instances, records of the audit and dead letters after an age. The default deletes nothing.
 ///
-/// Never deleted: an instance that runs, is held, or has a message or an activity; a tree of parents and children of which one
-/// instance is such; the newest record of the audit.
+/// Retention never deletes a tree of parents and children in which an instance runs, is held, or has a message or an activity, and
+/// never the newest record of the audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retention {
     /// Deletes completed instances this long after their end.
@@ -79,7 +79,7 @@ impl Retention {
         own.chain(self.completed_for).chain(self.failed_for).min()
     }
 
-    /// Why the policy cannot be applied.
+    /// The reason for which the policy cannot be applied; `None` for a valid policy.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match self {
             Self { batch: 0, .. } => Some("has batch 0, so no step would delete anything: set it to 100"),

@@ -9,7 +9,8 @@ use std::time::Duration;
 /// A runtime makes its first pass within this time after its start, so that processes which are restarted often make passes too.
 const FIRST_WITHIN: Duration = Duration::from_secs(60);
 
-/// Makes a pass after a random part of a minute, and then at the interval of the policy. Nodes that start together so begin apart.
+/// Makes a pass after a random part of a minute, and then at the interval of the policy. The random part separates the passes of
+/// nodes that start together.
 pub(crate) async fn apply_regularly(core: Arc<Core>, policy: Retention) {
     let part = (core.options.entropy.next_u128() % 1_000) as u32;
     let mut wait = FIRST_WITHIN.min(policy.every) * part / 1_000;
@@ -23,6 +24,7 @@ pub(crate) async fn apply_regularly(core: Arc<Core>, policy: Retention) {
     }
 }
 
+/// Makes one pass, and logs its result.
 async fn apply(core: &Core, policy: &Retention) {
     let Some(admin) = core.store.as_management_capability() else { return };
     let now_ms = core.options.clock.now_ms();

@@ -4,8 +4,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// Called before every poll of every task of a runtime. The simulator uses it to stall a process, or to end it between two polls.
-/// Set as [`RuntimeOptions::pulse`](crate::RuntimeOptions::pulse).
+/// Called before every poll of every task of a runtime. The simulator uses a pulse to stall a process, or to end a process between
+/// two polls. Set as [`RuntimeOptions::pulse`](crate::RuntimeOptions::pulse).
 pub trait Pulse: Send + Sync {
     /// Whether the task may be polled now. An implementation that returns `Pending` wakes the task when it may be polled, or never.
     fn beat(&self, context: &mut Context<'_>) -> Poll<()>;

@@ -1,4 +1,4 @@
-//! I7 and O1: every instance ends, and its output is the expected one.
+//! I7 and O1: every instance ends, with the expected output.
 
 use super::Snapshot;
 use crate::plan::Root;
@@ -78,7 +78,7 @@ pub(crate) fn outcome(
     root: &Root,
     status: &OrchestrationStatus,
 ) -> Result<(), String> {
-    let cancelled = shared.accepted().cancelled.contains(&root.instance);
+    let cancelled = shared.performed().cancelled.contains(&root.instance);
     let result = match status {
         OrchestrationStatus::Completed { output, .. } => Ok(output.as_str()),
         OrchestrationStatus::Failed { details, .. } => match failure(shared, details, cancelled) {

@@ -19,9 +19,9 @@ pub(super) fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), String> 
     copies(shared, snapshot)
 }
 
-/// R1: the execution that a reset or fork begins has the first events of the other one.
+/// R1: the execution that a reset or fork begins has the first events of the source.
 fn copies(shared: &Shared, snapshot: &Snapshot) -> Result<(), String> {
-    for copied in &shared.accepted().copied {
+    for copied in &shared.performed().copied {
         let events = |(instance, execution_id): &(String, u64)| {
             let history = snapshot.history(instance, *execution_id).iter().take(copied.events);
             history
@@ -87,7 +87,7 @@ fn ids(history: &[Event]) -> Result<(), String> {
 /// the next one after the answer to the last one. The order of two messages is not defined with a clock that was set back, for the
 /// message of a delayed start, and after a turn was given back with a delay: messages that arrive meanwhile overtake its messages.
 fn queue_order(shared: &Shared, instance: &str, history: &[Event]) -> Result<(), String> {
-    let is_delayed = shared.plan.starts_with_delay(instance) || shared.accepted().delayed.contains(instance);
+    let is_delayed = shared.plan.starts_with_delay(instance) || shared.performed().delayed.contains(instance);
     if shared.clock.set_back_ms() > 0 || is_delayed {
         return Ok(());
     }

@@ -25,7 +25,7 @@ const STALLED_LEASES: u64 = 3;
 #[derive(Default)]
 pub(crate) struct Liveness {
     available: BTreeMap<String, u64>,
-    /// Since when no item is left in the store.
+    /// The time since which no item is left in the store.
     idle_since: Option<u64>,
 }
 
@@ -81,7 +81,8 @@ pub(crate) fn promise_ms(shared: &Shared) -> u64 {
     shared.plan.lease_ms + DISPATCHER_PAUSE_MS + foreign_poll_ms + LEEWAY_MS
 }
 
-/// How long the workers may be in use: every activity before this one may run its body, and a session ends after three idle leases.
+/// The longest time for which the workers may be in use: every earlier activity may run its body, and a session ends after three
+/// idle leases.
 pub(crate) fn workers_ms(shared: &Shared, snapshot: &Snapshot) -> u64 {
     let sessions =
         snapshot.sessions.len() as u64 + u64::from(snapshot.activities.iter().any(|row| row.has_session));

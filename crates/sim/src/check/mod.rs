@@ -1,5 +1,5 @@
-//! The invariants of a world. They are checked against the store's rows, the calls that the store accepted, and the
-//! answers that clients received.
+//! The invariants of a world. They are checked against the store's rows, the calls that the store performed, and the answers that
+//! clients received.
 //!
 //! | | invariant | where |
 //! |---|---|---|
@@ -17,7 +17,7 @@
 //! | I12 | SQLite and the memory store give the same answers to the same calls and hold the same rows | `mirror.rs` |
 //! | I13 | the store's figures add up and agree with its rows | `totals` |
 //! | I14 | a node that was not disturbed since a lease was granted does not lose it | `leases.rs` |
-//! | I15 | a queue delivers the messages of a client in their order; a turn that was given back for a hold is not counted | `history`, `accepted.rs` |
+//! | I15 | a queue delivers the messages of a client in their order; a turn that was given back for a hold is not counted | `history`, `performed.rs` |
 //! | R1 | a reset or fork loses none of the events before it, and no message; its program returns the expected output | `history`, `presence`, `ending` |
 //! | T1 | no timer fires before its time | `history` |
 //! | O1 | every program returns its expected output | `ending`, `program/expect.rs` |

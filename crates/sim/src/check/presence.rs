@@ -1,18 +1,18 @@
-//! I1, I3, I5: every item that the store accepted is in a history or in a queue, or its instance has ended.
+//! I1, I3, I5: every item of a performed call is in a history or in a queue, or its instance has ended.
 
 use super::Snapshot;
-use crate::accepted::Accepted;
+use crate::performed::Performed;
 use crate::shared::Shared;
 use outlast_model::{Event, EventKind, WorkItem, build_child_instance_id};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), String> {
-    let accepted = &*shared.accepted();
+    let performed = &*shared.performed();
     let waiting = Waiting::of(snapshot);
-    starts(accepted, snapshot, &waiting)?;
-    messages(shared, accepted, snapshot, &waiting)?;
-    cancellations(accepted, snapshot, &waiting)?;
-    results(accepted, snapshot, &waiting)?;
+    starts(performed, snapshot, &waiting)?;
+    messages(shared, performed, snapshot, &waiting)?;
+    cancellations(performed, snapshot, &waiting)?;
+    results(performed, snapshot, &waiting)?;
     detached(snapshot, &waiting)?;
     for (instance, current) in &snapshot.instances {
         let history = snapshot.history(instance, *current);
@@ -65,8 +65,8 @@ impl<'a> Waiting<'a> {
 }
 
 /// I1: accepted starts.
-fn starts(accepted: &Accepted, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
-    let lost = accepted.starts.iter().find(|instance| {
+fn starts(performed: &Performed, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
+    let lost = performed.starts.iter().find(|instance| {
         !snapshot.instances.contains_key(*instance) && !waiting.starts.contains(instance.as_str())
     });
     match lost {
@@ -96,7 +96,7 @@ fn detached(snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
 /// execution of an instance that is reset has every message, in its copied events or sent again.
 fn messages(
     shared: &Shared,
-    accepted: &Accepted,
+    performed: &Performed,
     snapshot: &Snapshot,
     waiting: &Waiting<'_>,
 ) -> Result<(), String> {
@@ -120,7 +120,7 @@ fn messages(
             }
         }
     }
-    for (instance, data) in &accepted.messages {
+    for (instance, data) in &performed.messages {
         let key = (instance.as_str(), data.as_str());
         let rows = waiting.data.get(&key).copied().unwrap_or(0);
         let events = recorded.get(&key).copied().unwrap_or(0);
@@ -135,8 +135,8 @@ fn messages(
 }
 
 /// I3 for cancellations: an accepted cancellation is queued or recorded, or the instance has ended.
-fn cancellations(accepted: &Accepted, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
-    for instance in &accepted.cancelled {
+fn cancellations(performed: &Performed, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
+    for instance in &performed.cancelled {
         let mut histories = snapshot.histories.iter().filter(|((id, _), _)| id == instance);
         let is_it = |event: &Event| matches!(event.kind, EventKind::OrchestrationCancelRequested { .. });
         let recorded = histories.any(|(_, history)| history.iter().any(is_it));
@@ -148,8 +148,8 @@ fn cancellations(accepted: &Accepted, snapshot: &Snapshot, waiting: &Waiting<'_>
 }
 
 /// I5: accepted outcomes of activities.
-fn results(accepted: &Accepted, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
-    for (instance, execution_id, id) in accepted.results.keys() {
+fn results(performed: &Performed, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
+    for (instance, execution_id, id) in performed.results.keys() {
         let history = snapshot.history(instance, *execution_id);
         let recorded = history.iter().any(|event| {
             event.source_event_id == Some(*id)

@@ -10,11 +10,11 @@ use outlast_provider::Clock;
 pub(crate) fn left_over(shared: &Shared, snapshot: &Snapshot) -> Vec<String> {
     let now = shared.clock.now_ms();
     let mut left = Vec::new();
-    let accepted = shared.accepted();
+    let performed = shared.performed();
     for message in &snapshot.messages {
         let target = message.item.target_instance();
         // A client may cancel a child that its parent never started.
-        let is_orphan = !snapshot.instances.contains_key(target) && accepted.cancelled.contains(target);
+        let is_orphan = !snapshot.instances.contains_key(target) && performed.cancelled.contains(target);
         if !target.starts_with(STRAY) && !is_orphan {
             left.push(format!("message {} for '{target}'", message.item.kind_name()));
         }

@@ -2,7 +2,7 @@
 //! memory decides the same on an execution that is built from the store.
 
 use super::Snapshot;
-use crate::accepted::Turn;
+use crate::performed::Turn;
 use crate::program;
 use crate::shared::Shared;
 use outlast_model::{Event, TurnCommit};
@@ -54,8 +54,8 @@ async fn load(shared: &Shared, instance: &str, execution_id: u64) -> Option<Load
     loaded.ok()
 }
 
-/// The same turn, from the stored history instead of from memory, with the code of the same build. `None` where there is nothing
-/// to compare.
+/// Runs a turn again from the stored history instead of from memory, with the code of the same build. `None` if the turn cannot be
+/// compared.
 pub(crate) async fn again(shared: &Shared, turn: &Turn, is_old_build: bool) -> Option<TurnCommit> {
     if turn.attempts > shared.plan.max_attempts {
         return None;

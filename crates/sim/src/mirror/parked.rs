@@ -98,7 +98,7 @@ impl<T: Items> ParkedFetches<T> {
     }
 }
 
-/// The place of a fetch in its queue. A caller that is dropped gives its leases back to both stores.
+/// The place of a fetch in its queue. If the caller is dropped, the place gives the leases back to both stores.
 struct Place<'a, T: Items> {
     mirror: &'a Mirror,
     parked: &'a ParkedFetches<T>,

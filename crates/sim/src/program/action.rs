@@ -45,9 +45,9 @@ pub(crate) enum Action {
     StartVersionedTyped(String),
     /// Starts with the call that leaves a running instance unchanged, perhaps with a first message.
     StartOnce(Option<String>),
-    /// Starts as `StartOnce` does, typed and delayed; the message is delivered in any case.
+    /// [`Action::StartOnce`], typed and delayed; the message is delivered in any case.
     StartOrSend(Option<String>, u64),
-    /// Starts under an id that is derived from a token; the instance must be [`token_instance`].
+    /// [`Action::StartOnce`] under an id that is derived from a token; the instance must be [`token_instance`].
     StartByToken(String),
     Enqueue(String),
     /// By the panicking or the deprecated method.
@@ -61,7 +61,7 @@ pub(crate) enum Action {
     Resume,
     /// Repeats the newest execution from an event on, at this many thousandths of its events.
     Reset(u64),
-    /// Resets as `Reset` does, and running children whose outcome the repetition would not get are cancelled.
+    /// [`Action::Reset`] that cancels running children whose outcome the repetition would not get.
     ResetTree(u64),
     /// Starts an instance with this id from such an event on.
     Fork(String, u64),
@@ -113,7 +113,7 @@ impl Action {
         )
     }
 
-    /// The instance whose events the action copies, and the one that gets them.
+    /// The instance whose events the action copies, and the instance that gets the copy.
     pub(crate) fn branches<'a>(&'a self, root: &'a Root) -> Option<(&'a str, &'a str)> {
         match self {
             Self::Reset(_) | Self::ResetTree(_) => Some((&root.instance, &root.instance)),
@@ -229,7 +229,7 @@ async fn resume(client: &Client, instance: &str) -> Result<(), ClientError> {
     }
 }
 
-/// Resets or forks an instance, unless it has not started, children are in the way, or its turns take too long.
+/// Resets or forks an instance, unless it has not started, children refuse the reset, or its turns take too long.
 async fn branch(
     client: &Client,
     instance: &str,

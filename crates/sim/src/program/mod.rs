@@ -66,7 +66,7 @@ pub(crate) enum End {
     /// Every try fails.
     Fails,
     Panics,
-    /// It sends a message to a queue of its own instance, see [`Task::queue`], and succeeds.
+    /// The activity sends a message to a queue of its own instance, see [`Task::queue`], and succeeds.
     Sends,
 }
 

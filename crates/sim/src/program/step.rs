@@ -47,7 +47,7 @@ pub(crate) enum Step {
     Keys,
     ClearKey(String),
     ClearKeys,
-    /// Removes keys by age: first none of them, then all.
+    /// Removes keys by age: first no key, then all keys.
     Prune,
     Status(String),
     ResetStatus,

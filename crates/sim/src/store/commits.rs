@@ -3,10 +3,10 @@
 
 use super::record::{kinds, short};
 use super::{FaultyStore, sabotage};
-use crate::accepted::Turn;
 use crate::bug::Bug;
 use crate::check::replay;
 use crate::fault::Fault;
+use crate::performed::Turn;
 use outlast_model::WorkItem;
 use outlast_provider::{Clock, Completion, ProviderError, TurnAhead, TurnCommit};
 
@@ -32,7 +32,7 @@ impl FaultyStore {
         }
         let fault = call_spec.fault;
         let call = async {
-            let turn = self.shared.accepted().turns.get(lock_token).cloned();
+            let turn = self.shared.performed().turns.get(lock_token).cloned();
             let mut again = None;
             if let Some(turn) = turn.as_ref().filter(|_| self.shared.rng().per_mille(250)) {
                 again = replay::again(&self.shared, turn, self.is_old_build).await;
@@ -46,7 +46,7 @@ impl FaultyStore {
             let committed_at =
                 self.answer_under_lease(lock_token, self.inner().commit_turn(lock_token, commit).await)?;
             self.record_commit(lock_token);
-            self.shared.accepted().turns.remove(lock_token);
+            self.shared.performed().turns.remove(lock_token);
             self.shared.tally().turns += 1;
             self.compared(&instance, execution_id, compared);
             if let Some(item) = duplicate_item.filter(|_| fault == Some(Fault::Duplicate)) {
@@ -85,7 +85,7 @@ impl FaultyStore {
             let answer = self.inner().complete_with_turn(token, completion.clone(), ahead).await;
             let completed = self.answer_under_lease(token, answer)?;
             self.record_commit(token);
-            let known = self.shared.accepted().completed(&completion);
+            let known = self.shared.performed().completed(&completion);
             self.shared.require(known);
             if let Completion::WithTurn { .. } = completed {
                 self.committed_ahead(&instance, execution_id, compared);
@@ -132,7 +132,7 @@ impl FaultyStore {
         compared: Option<Result<(), String>>,
     ) {
         let now = self.shared.clock.now_ms();
-        let alone = self.shared.accepted().leases.committed_without_lease(&format!("'{instance}'"), now);
+        let alone = self.shared.performed().leases.committed_without_lease(&format!("'{instance}'"), now);
         self.shared.require(alone);
         self.shared.tally().turns += 1;
         self.compared(instance, execution_id, compared);

@@ -40,7 +40,7 @@ impl FaultyStore {
             if let FusedCompletion::WithTurn { .. } = completed {
                 for outcome in &outcomes {
                     self.record_commit(&outcome.lock_token);
-                    let known = self.shared.accepted().completed(&outcome.completion);
+                    let known = self.shared.performed().completed(&outcome.completion);
                     self.shared.require(known);
                 }
                 self.committed_ahead(&instance, execution_id, compared);

@@ -1,5 +1,5 @@
-//! The store as one node or client sees it. Every method of the provider passes [`Shared::call`], which injects faults.
-//! Accepted calls are recorded for the invariants.
+//! The store of one node or client. Every method of the provider passes [`Shared::call`], which injects faults. The store records
+//! each performed call for the invariants.
 
 mod commits;
 mod fused;
@@ -7,10 +7,10 @@ mod record;
 mod sabotage;
 mod starts;
 
-use crate::accepted::Turn;
 use crate::bug::Bug;
 use crate::call::Caller;
 use crate::fault::Fault;
+use crate::performed::Turn;
 use crate::shared::Shared;
 use async_trait::async_trait;
 use outlast_model::{Event, HoldKind, SystemStats, WorkItem};
@@ -121,7 +121,7 @@ impl Provider for FaultyStore {
             if let Some(turn) = &fetched {
                 let (item, attempts) = (&turn.item, turn.attempt_count);
                 let after_hold =
-                    self.shared.accepted().delivered_after_hold(&item.instance, attempts, &item.messages);
+                    self.shared.performed().delivered_after_hold(&item.instance, attempts, &item.messages);
                 // A fetch that fails after its commit counts a delivery that is not recorded here.
                 if !self.shared.backend.statements.may_hide_commits() {
                     self.shared.require(after_hold);
@@ -141,7 +141,7 @@ impl Provider for FaultyStore {
                     now_ms: turn.now_ms.unwrap_or_default(),
                     attempts: turn.attempt_count,
                 };
-                self.shared.accepted().turns.insert(turn.lock_token.clone(), seen);
+                self.shared.performed().turns.insert(turn.lock_token.clone(), seen);
             }
             Ok(fetched)
         };
@@ -213,8 +213,8 @@ impl Provider for FaultyStore {
     ) -> Result<(), ProviderError> {
         let detail = format!("{} after {delay:?}, free: {ignore_attempt}", short(lock_token));
         let call = async {
-            let turn = self.shared.accepted().turns.get(lock_token).filter(|_| delay.is_some()).cloned();
-            self.shared.accepted().delayed.extend(turn.map(|turn| turn.instance));
+            let turn = self.shared.performed().turns.get(lock_token).filter(|_| delay.is_some()).cloned();
+            self.shared.performed().delayed.extend(turn.map(|turn| turn.instance));
             let answer = self.inner().abandon_orchestration_item(lock_token, delay, ignore_attempt).await;
             self.answer_under_lease(lock_token, answer)?;
             self.abandoned(lock_token);
@@ -309,7 +309,7 @@ impl Provider for FaultyStore {
             self.answer_under_lease(token, self.inner().ack_work_item(token, completion.clone()).await)?;
             self.record_commit(token);
             if let Some(completion) = &completion {
-                let completed = self.shared.accepted().completed(completion);
+                let completed = self.shared.performed().completed(completion);
                 self.shared.require(completed);
                 if fault == Some(Fault::Duplicate) {
                     self.duplicate(completion).await;
@@ -410,7 +410,7 @@ impl Provider for FaultyStore {
         let call = async {
             let outcome = self.answer_under_lease(token, self.inner().hold_turn(token, hold).await)?;
             if outcome == HoldOutcome::Held {
-                self.shared.accepted().held(token);
+                self.shared.performed().held(token);
                 if hold.kind == HoldKind::Parked {
                     self.shared.tally().happened(Fault::BrokenBuild);
                     self.shared.require(self.must_be_parked(token, hold));
@@ -460,10 +460,10 @@ impl Provider for FaultyStore {
         let detail = start.target_instance().to_string();
         let call = async {
             let outcome = self.inner().start_orchestration(request).await?;
-            let mut accepted = self.shared.accepted();
-            accepted.enqueued(&start);
+            let mut performed = self.shared.performed();
+            performed.enqueued(&start);
             if outcome == StartOutcome::Started {
-                messages.iter().for_each(|message| accepted.enqueued(message));
+                messages.iter().for_each(|message| performed.enqueued(message));
             }
             Ok(outcome)
         };

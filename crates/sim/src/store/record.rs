@@ -64,30 +64,30 @@ impl FaultyStore {
         let Some(node) = self.caller.node else { return };
         let holder = Holder { node, disturbances: self.shared.disturbances(node) };
         if self.disturbances() != disturbances_before {
-            return self.shared.accepted().leases.granted_at_unknown_time(token, (subject, holder));
+            return self.shared.performed().leases.granted_at_unknown_time(token, (subject, holder));
         }
         let (now, ms) = (self.shared.clock.now_ms(), saturating_ms(lock_timeout));
         let disturbances = |node| self.shared.disturbances(node);
-        let granted = self.shared.accepted().leases.granted(token, (subject, holder), now, ms, disturbances);
+        let granted = self.shared.performed().leases.granted(token, (subject, holder), now, ms, disturbances);
         self.shared.require(granted);
     }
 
     pub(super) fn record_renewal(&self, token: &str, extend_for: Duration) {
         let now = self.shared.clock.now_ms();
-        let renewed = self.shared.accepted().leases.renewed(token, now, saturating_ms(extend_for));
+        let renewed = self.shared.performed().leases.renewed(token, now, saturating_ms(extend_for));
         self.shared.require(renewed);
     }
 
     pub(super) fn record_commit(&self, token: &str) {
         let now = self.shared.clock.now_ms();
-        let committed = self.shared.accepted().leases.committed(token, now);
+        let committed = self.shared.performed().leases.committed(token, now);
         self.shared.require(committed);
     }
 
     /// Only a broken build parks instances, and only those that do not match its code: parking another instance would hide a replay
     /// that differs.
     pub(super) fn must_be_parked(&self, token: &str, hold: &Hold) -> Result<(), String> {
-        let instance = self.shared.accepted().turns.get(token).map(|turn| turn.instance.clone());
+        let instance = self.shared.performed().turns.get(token).map(|turn| turn.instance.clone());
         let is_misfit = instance.as_ref().is_some_and(|id| self.shared.plan.misfits.contains(id));
         match is_misfit && hold.actor == "build broken" {
             true => Ok(()),
@@ -98,9 +98,9 @@ impl FaultyStore {
     }
 
     pub(super) fn abandoned(&self, token: &str) {
-        let mut accepted = self.shared.accepted();
-        accepted.turns.remove(token);
-        accepted.leases.given_back(token);
+        let mut performed = self.shared.performed();
+        performed.turns.remove(token);
+        performed.leases.given_back(token);
     }
 
     /// Passes on an answer to a call under a lease. If statements can fail, an error does not mean that nothing was
@@ -111,7 +111,7 @@ impl FaultyStore {
         answer: Result<T, ProviderError>,
     ) -> Result<T, ProviderError> {
         if answer.is_err() && self.shared.backend.statements.may_hide_commits() {
-            self.shared.accepted().leases.mark_in_doubt(token);
+            self.shared.performed().leases.mark_in_doubt(token);
         }
         answer
     }
@@ -141,7 +141,7 @@ impl FaultyStore {
                 self.inner().enqueue_for_orchestrator(item.clone(), None).await?;
             }
             if is_taken {
-                self.shared.accepted().enqueued(item);
+                self.shared.performed().enqueued(item);
             }
             Ok(is_taken)
         };

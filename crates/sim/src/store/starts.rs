@@ -3,8 +3,8 @@
 use super::FaultyStore;
 use super::record::kinds;
 use super::sabotage;
-use crate::accepted::Turn;
 use crate::check::replay;
+use crate::performed::Turn;
 use outlast_model::WorkItem;
 use outlast_provider::{Clock, EagerStart, ProviderError, TurnAhead};
 
@@ -50,9 +50,9 @@ impl FaultyStore {
             let completed = self.inner().start_with_turn(start.clone(), ahead).await?;
             match completed {
                 EagerStart::WithTurn { .. } => {
-                    self.shared.accepted().enqueued(&start);
+                    self.shared.performed().enqueued(&start);
                     let (subject, now) = (format!("'{instance}'"), self.shared.clock.now_ms());
-                    let alone = self.shared.accepted().leases.committed_without_lease(&subject, now);
+                    let alone = self.shared.performed().leases.committed_without_lease(&subject, now);
                     self.shared.require(alone);
                     self.shared.require(before.is_nothing(&instance));
                     self.shared.tally().turns += 1;

@@ -65,7 +65,7 @@ const OF_CALLS: &[Fault] = &[
     Fault::Stalled,
 ];
 
-/// Which scripts, moments and faults to run.
+/// The scripts, moments and faults of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sweep {
     /// The levels to run.

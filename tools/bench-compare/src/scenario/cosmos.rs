@@ -1,5 +1,5 @@
-//! The scenarios on an emulated Cosmos DB account, which counts requests. The emulator's speed says nothing about Azure, so no
-//! time is measured.
+//! The scenarios on an emulated Cosmos DB account, which counts requests. No time is measured, because the speed of the emulator
+//! differs from the speed of Azure.
 
 use super::{AS_IT_IS, Backend, COSMOS, Effort, Entry, REQUESTS, Scenario};
 use crate::contestant::Program;

@@ -61,7 +61,7 @@ const DBOS: Entry = entry(
 /// The defaults of the runtime: two turns and two activities at the same time.
 const DEFAULTS: Entry = entry(OUTLAST_DEFAULTS, Program::Outlast, AS_IT_IS);
 
-/// Its line replaces that of the scenario.
+/// The entry of a floor, whose command line replaces the command line of the scenario.
 const fn floor(system: &'static str, line: &'static str, tries: Tries) -> Entry {
     Entry { options: line, ..entry(system, Program::Floor, tries) }
 }

@@ -54,6 +54,7 @@ impl Statement<'_> {
         self.change(self.tokens[token].clone(), new.to_string(), new);
     }
 
+    /// Records a change, with its place and description.
     fn change(&mut self, at: Range<usize>, new: String, told: &str) {
         let before = &self.text[..at.start];
         let was = self.text[at.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
@@ -87,6 +88,7 @@ impl Statement<'_> {
         }
     }
 
+    /// Changes one part of a condition, and the parts of a group in parentheses.
     fn part(&mut self, within: Range<usize>) {
         if within.is_empty() {
             return;

@@ -27,6 +27,7 @@ struct Page {
     ids: BTreeSet<String>,
 }
 
+/// Reads the files of a folder and of its subfolders.
 fn read(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Page>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -42,6 +43,7 @@ fn read(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Page>) -> std:
     Ok(())
 }
 
+/// The links and the ids of a page.
 fn page(html: &str) -> Page {
     let values = |attribute: &str| -> BTreeSet<String> {
         let values = html.split(attribute).skip(1).filter_map(|rest| rest.split('"').next());
@@ -56,6 +58,7 @@ fn is_external(link: &str) -> bool {
     scheme.contains(':') || link.starts_with("//")
 }
 
+/// Whether a link of a file leads to a file and to an element in it.
 fn leads(files: &BTreeMap<String, Page>, from: &str, link: &str) -> bool {
     let (path, anchor) = link.split_once('#').map_or((link, ""), |(path, anchor)| (path, anchor));
     let path = path.split('?').next().unwrap_or_default();

@@ -126,6 +126,7 @@ impl Cluster {
     }
 }
 
+/// Creates the data folder, with the password of the superuser.
 fn initialise(user: ServerUser, programs: &Path, folder: &Path, password: &str) -> Result<(), String> {
     let (data, file) = (folder.join("data"), folder.join("password"));
     user.write(&file, password)?;
@@ -179,6 +180,7 @@ fn configuration(port: u16, folder: &Path, tls: bool) -> String {
     lines.join("\n") + "\n"
 }
 
+/// A port of the loopback that no process uses now.
 pub(super) fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind((HOST, 0))?.local_addr()?.port())
 }

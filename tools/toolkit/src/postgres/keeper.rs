@@ -22,6 +22,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
+    /// Starts both shells.
     pub(super) fn start(user: ServerUser, programs: &Path, folder: &Path) -> Result<Self, String> {
         let start = |user: ServerUser, script: &str, input: Stdio, output: Stdio| {
             let mut shell = user.command("sh");

@@ -22,6 +22,7 @@ fn in_path(path: &std::ffi::OsStr) -> Option<PathBuf> {
     std::env::split_paths(path).filter_map(real).find(|folder| is_complete(folder))
 }
 
+/// The folder of the newest version with all programs.
 fn newest(versions: &Path) -> Option<PathBuf> {
     let numbered = |entry: std::fs::DirEntry| {
         Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.path().join("bin")))

@@ -22,6 +22,7 @@ pub(super) enum ServerUser {
 }
 
 impl ServerUser {
+    /// The caller, or an unprivileged user if the caller is root.
     pub(super) fn choose() -> Result<Self, String> {
         if !process::is_root() {
             return Ok(Self::Caller);
@@ -65,6 +66,7 @@ impl ServerUser {
         written.map_err(|error| format!("{}: {error}", path.display()))
     }
 
+    /// Gives a file to this user.
     fn own(self, path: &Path) -> std::io::Result<()> {
         match self {
             Self::Caller => Ok(()),
@@ -72,6 +74,7 @@ impl ServerUser {
         }
     }
 
+    /// Whether this user can enter the folder.
     fn reaches(self, folder: &Path) -> bool {
         let mut test = self.command("test");
         test.arg("-x").arg(folder).status().is_ok_and(|status| status.success())

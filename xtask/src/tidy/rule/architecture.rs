@@ -39,6 +39,7 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     findings
 }
 
+/// The findings about the length of the page and of its lines.
 fn too_long(page: &File) -> Vec<Finding> {
     let lines = page.text.lines().count();
     let many = (lines > MOST_LINES).then(|| {

@@ -104,7 +104,7 @@ fn source_counts(repo: &Repo) -> BTreeMap<&'static str, usize> {
     let all = total(&catalogue, |_| true);
     let [waits, hooks, pending] =
         ["Waits", "QueueHooks", "Pending"].map(|need| needing(text(CATALOGUE), &catalogue, need));
-    // Rows of the form `Name = "where it was seen",`; the place is empty for a defect that is made up.
+    // Rows of the form `Name = "where it was seen",`; the place is empty for a defect that no program had.
     let defects = between(text(DEFECTS), "\ndefects! {", "\n}").lines().map(str::trim);
     let defects: Vec<&str> = defects.filter(|line| line.contains(" = \"") && line.ends_with("\",")).collect();
     let migrations = repo.with_extension("sql").filter(|file| file.path.starts_with(MIGRATIONS));

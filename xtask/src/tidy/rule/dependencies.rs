@@ -45,6 +45,7 @@ fn is_direct(repo: &Repo, name: &str) -> bool {
     repo.packages.iter().flat_map(|package| &package.dependencies).any(|dependency| dependency.name == name)
 }
 
+/// The dependencies that the page names, with their lines.
 fn explained(text: &str) -> Vec<(usize, String)> {
     let mut names = Vec::new();
     for (line, prose) in markdown::prose(text) {

@@ -53,6 +53,7 @@ pub(in crate::tidy) fn test_util(repo: &Repo) -> Vec<Finding> {
     facade.filter(|facade| enables_tests(facade, "default")).map(on_manifest).collect()
 }
 
+/// Folders of packages without a row in the table.
 fn unknown_folders(repo: &Repo) -> Vec<Finding> {
     let parts = repo.files.iter().map(|file| file.path.splitn(3, '/').collect::<Vec<_>>());
     let folders: BTreeSet<(&str, &str)> = parts
@@ -71,6 +72,7 @@ fn unknown_folders(repo: &Repo) -> Vec<Finding> {
         .collect()
 }
 
+/// Dependencies on packages of this workspace that the table does not allow.
 fn unwanted(repo: &Repo, package: &Package, folder: &str, allowed: &[String]) -> Vec<Finding> {
     let ours = |name: &str| name.starts_with(FACADE) || repo.packages.iter().any(|p| p.name == name);
     let may = |name: &str| allowed.iter().any(|folder| package_name(folder) == name);
@@ -85,6 +87,7 @@ fn unwanted(repo: &Repo, package: &Package, folder: &str, allowed: &[String]) ->
         .collect()
 }
 
+/// Whether a row refuses this dependency of this package.
 fn is_refused(row: &RefusedDependency, package: &Package, dependency: &Dependency) -> bool {
     let is_published = package.publish.as_ref().is_none_or(|registries| !registries.is_empty());
     let names = |list: &[String], name: &str| list.iter().any(|listed| listed == name);
@@ -112,6 +115,7 @@ fn on_dependency(repo: &Repo, package: &Package, dependency: &Dependency, messag
     Finding { path, line, message }
 }
 
+/// The name of the package in a folder.
 fn package_name(folder: &str) -> String {
     match folder {
         "outlast" | "xtask" => folder.to_string(),

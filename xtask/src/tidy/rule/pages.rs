@@ -29,6 +29,7 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     findings
 }
 
+/// The first part of a page that differs from its source.
 fn stale(file: &File, sources: pages::Sources<'_>, code: &Hashes) -> Option<Finding> {
     match pages::filled(&file.text, sources, code) {
         Err(Mistake { line, message }) => Some(file.finding(line, message)),

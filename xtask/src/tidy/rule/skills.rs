@@ -79,6 +79,7 @@ fn mistake(name: &str, repo: &Repo, api: &Api) -> Option<String> {
     }
 }
 
+/// The mistake in a call of cargo: an unknown command, or an example that does not exist.
 fn cargo(name: &str, words: &[&str], repo: &Repo) -> Option<String> {
     if !words.first().is_some_and(|word| CARGO.contains(word)) {
         return Some(format!("`{name}`: cargo has no such command, or the rule does not know it"));

@@ -39,7 +39,7 @@ pub(super) enum Bug {
     DroppedClearedBeforeRemoval,
     /// A turn is handed out before the documents of the last attempt are removed.
     HandedOutBeforeSweep,
-    /// 409 and 412 count as a refusal, also after more than one attempt.
+    /// 409 and 412 are classified as a refusal, also after more than one attempt.
     ConflictIsFailure,
     /// A renewal is sent while the service has staged batches to execute.
     RenewalDuringStage,

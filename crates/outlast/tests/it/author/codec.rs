@@ -65,7 +65,7 @@ struct Note {
 }
 
 #[derive(Serialize, Deserialize, outlast::Message)]
-#[message(lane = event)]
+#[message(route = event)]
 struct Bell {
     text: String,
 }

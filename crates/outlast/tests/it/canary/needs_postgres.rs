@@ -16,7 +16,7 @@ const UNREACHED: &[&str] = &[
     "a turn cannot be read",
     "an activity cannot be read",
     "a lease cannot be read",
-    "the store panicked and goes on",
+    "a task of the store panicked and continues",
 ];
 
 #[test]

@@ -1,4 +1,4 @@
-//! The activities of an instance that this runtime has leased, and those of their outcomes that wait for the others.
+//! The activities of an instance that this runtime has leased, and their outcomes that wait for the other outcomes.
 
 use crate::dispatch::skip::Skip;
 use outlast_provider::LeasedOutcome;
@@ -13,7 +13,7 @@ type Key = (Arc<str>, u64);
 #[derive(Default)]
 pub(crate) struct Gathering {
     state: Mutex<State>,
-    /// Orchestrations whose outcomes waited, and were not committed together.
+    /// Orchestrations whose outcomes waited and were then committed alone.
     backoff: Mutex<HashMap<String, Skip>>,
 }
 
@@ -39,13 +39,13 @@ struct Waiting {
     accepted: oneshot::Sender<()>,
 }
 
-/// The place of an outcome among the others.
+/// The result of adding an outcome to its group.
 pub(super) enum Joined {
-    /// The others are not all here.
+    /// The outcome is committed alone: this runtime has not leased all open activities, or the turn does not wait for them.
     Alone,
-    /// It waits. The sender is dropped if the outcome is to be committed alone.
+    /// The outcome waits. The sender is dropped if the outcome is to be committed alone.
     Waits(oneshot::Receiver<()>),
-    /// It is the last one: all outcomes, and the senders of those that waited.
+    /// The outcome is the last: all outcomes of the group, and the senders of the outcomes that waited.
     Last(Vec<LeasedOutcome>, Vec<oneshot::Sender<()>>),
 }
 
@@ -102,7 +102,7 @@ impl Gathering {
         self.lock().groups.get(&member.key).is_some_and(|group| group.has_all(open))
     }
 
-    /// Adds an outcome. It is the last one if the outcomes are then those of all open activities.
+    /// Adds an outcome. The outcome is the last if the group then has the outcomes of all open activities.
     pub(super) fn join(&self, member: &Member, outcome: LeasedOutcome, open: &BTreeSet<u64>) -> Joined {
         let mut state = self.lock();
         let Some(group) = state.groups.get_mut(&member.key) else { return Joined::Alone };
@@ -127,7 +127,7 @@ impl Gathering {
         Joined::Last(outcomes.into_iter().chain([outcome]).collect(), others)
     }
 
-    /// Removes a member, and with it all outcomes that wait for it. Returns `false` if it was removed before.
+    /// Removes a member and all outcomes that wait for this member. Returns `false` if the member was removed before.
     pub(super) fn leave(&self, member: &Member) -> bool {
         let mut state = self.lock();
         let Some(group) = state.groups.get_mut(&member.key) else { return false };
@@ -142,12 +142,12 @@ impl Gathering {
         true
     }
 
-    /// Whether an outcome of this orchestration may wait for others.
+    /// Whether an outcome of this orchestration may wait for other outcomes.
     pub(super) fn may_try(&self, orchestration: &str) -> bool {
         self.backoff().get_mut(orchestration).is_none_or(Skip::may_try)
     }
 
-    /// The outcomes of an instance of this orchestration were committed together, or waited for nothing.
+    /// Records whether the outcomes of an instance of this orchestration were committed together, or waited and were committed alone.
     pub(super) fn tried(&self, orchestration: &str, succeeded: bool) {
         let mut backoff = self.backoff();
         if succeeded {

@@ -73,7 +73,7 @@ async fn gathers(core: &Core, work: Work) -> bool {
     accepted
 }
 
-/// The same for two outcomes at once.
+/// Whether the store accepted each of two outcomes together with the others, when both gather at once.
 async fn both_gather(core: &Core, leased: Vec<Work>) -> [bool; 2] {
     let [first, second] = <[Work; 2]>::try_from(leased).ok().expect("there are two");
     let (first, second) = tokio::join!(gathers(core, first), gathers(core, second));
@@ -145,7 +145,7 @@ impl Provider for OnlyContract {
     forward_provider!(Provider, |this| this.0, except(fuses_outcomes, complete_all_with_turn));
 }
 
-/// A store with the default of the call that says that it has its own.
+/// A store that claims to fuse outcomes, and has only the default of the call, which refuses.
 struct Pretends(MemoryProvider);
 
 #[async_trait]

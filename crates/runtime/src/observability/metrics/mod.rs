@@ -35,8 +35,8 @@ impl MetricsProvider {
         Ok(Self::default())
     }
 
-    /// Exports the counters of poison with their value, also if it is zero. An exporter shows a counter from its first use on, and an
-    /// alert on the increase of a counter does not see the first event of a counter that appears with it.
+    /// Exports the counters of poison, also with the value zero. An exporter shows a counter from its first use on. An alert on the
+    /// increase of a counter misses an event whose counter appears only with this event.
     pub(crate) fn export_poison(&self) {
         orchestrations::poisoned().increment(0);
         activities::poisoned().increment(0);

@@ -1,5 +1,5 @@
-//! The scripts of a sweep. Each has one possible result, whichever single fault happens: a timer that must not win
-//! lasts much longer than any fault, and virtual time costs nothing.
+//! The scripts of a sweep. Each script has one possible result, whichever single fault happens: a timer that must not win lasts
+//! much longer than any fault. Long timers do not slow a sweep, because time is virtual.
 
 mod activities;
 mod instances;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 // A lost signal: a positional event is dropped if the orchestration does not wait for it yet.
 
 #[derive(Serialize, Deserialize, outlast::Message)]
-#[message(lane = event)]
+#[message(route = event)]
 struct Signal;
 
 #[derive(Serialize, Deserialize, outlast::Message)]

@@ -56,6 +56,7 @@ impl Api {
         self.verbs.contains(verb)
     }
 
+    /// Adds the names that a source file declares.
     fn read(&mut self, text: &str) {
         let mut owner = None;
         for line in text.lines() {

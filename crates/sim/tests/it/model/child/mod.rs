@@ -6,11 +6,11 @@
 //!
 //! | the code | then |
 //! |---|---|
-//! | goes on | it may start a child, drop the child it waits for, or both in one turn |
-//! | returns | a child that it still waits for is cancelled; one that it started in this turn is started and cancelled |
+//! | goes on | the code may start a child, drop the child that the parent waits for, or both in one turn |
+//! | returns | a child that the parent still waits for is cancelled; a child of this turn is started and cancelled |
 //! | fails: an error, a limit, poison | children run on, unless the policy cancels them |
-//! | continues as new | the same; the new execution drops outcomes for the old one |
-//! | is cancelled | children are cancelled; one that it started in this turn is started and cancelled; detached starts are sent |
+//! | continues as new | children run on, unless the policy cancels them; the new execution drops outcomes for the old execution |
+//! | is cancelled | children are cancelled; a child of this turn is started and cancelled; detached starts are sent |
 //!
 //! Both executions of the parent start their child under the same event id and the same instance id, so the second
 //! start may find the id taken. The deep model adds a child with its own id for the second execution.

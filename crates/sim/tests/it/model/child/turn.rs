@@ -8,11 +8,11 @@ use super::{Bug, CodeEnd, DETACHED, FALSE_ANSWER, Family, LAST_EXECUTION, OLD_AN
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::model) struct Turn {
     pub(super) code_end: CodeEnd,
-    /// The child that it starts.
+    /// The child that the code starts.
     pub(super) starts_child: Option<usize>,
-    /// It drops the child that it waits for, or that it starts in this turn.
+    /// Whether the code drops the child that the parent waits for, or that the code starts in this turn.
     pub(super) drops: bool,
-    /// It starts a detached instance.
+    /// Whether the code starts a detached instance.
     pub(super) detaches: bool,
 }
 

@@ -34,15 +34,15 @@ pub(super) struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Worker {
     Idle,
-    /// Its fetch waits, and the lease began at the call. Only with [`Bug::LeaseStartsAtCall`].
+    /// The fetch of the worker waits, and the lease began at the call. Only with [`Bug::LeaseStartsAtCall`].
     Asking {
         left: i8,
     },
-    /// It runs a turn on these messages, one bit each.
+    /// The worker runs a turn on these messages, one bit each.
     Turn {
         batch: u8,
     },
-    /// Its token was checked. Only with [`Bug::CheckThenWrite`].
+    /// The token of the worker was checked. Only with [`Bug::CheckThenWrite`].
     Checked {
         batch: u8,
     },

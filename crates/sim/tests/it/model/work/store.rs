@@ -45,11 +45,11 @@ pub(super) struct Session {
 pub(super) enum Worker {
     Idle,
     Runs(usize),
-    /// It has checked that the session is free. Only with [`Bug::SessionClaimedLate`].
+    /// The worker has checked that the session is free. Only with [`Bug::SessionClaimedLate`].
     Found(usize),
-    /// It treats the activity as cancelled. Only with [`Bug::CancelledByAnError`].
+    /// The worker treats the activity as cancelled. Only with [`Bug::CancelledByAnError`].
     WindsDown(usize),
-    /// It has removed the activity. Only with [`Bug::DeleteThenTell`].
+    /// The worker has removed the activity. Only with [`Bug::DeleteThenTell`].
     Removed(usize),
 }
 

@@ -1,4 +1,4 @@
-//! Calls that the store accepted. Their contents must therefore be stored.
+//! The calls that the store performed. The invariants require that the contents of these calls are stored.
 
 use crate::leases::Leases;
 use crate::program::action::Copied;
@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Instance, execution, and event that scheduled the activity.
 pub(crate) type ActivityKey = (String, u64, u64);
 
-/// Calls that the store performed, whether or not the answer reached the caller.
+/// The calls that the store performed, also those whose answer was lost.
 #[derive(Default)]
-pub(crate) struct Accepted {
+pub(crate) struct Performed {
     /// Instances whose start was accepted.
     pub(crate) starts: BTreeSet<String>,
     /// Events and queue messages by instance and data; data is unique.
@@ -42,7 +42,7 @@ pub(crate) struct Turn {
     pub(crate) attempts: u32,
 }
 
-impl Accepted {
+impl Performed {
     /// Records an accepted message of a client.
     pub(crate) fn enqueued(&mut self, item: &WorkItem) {
         match item {
