@@ -57,7 +57,10 @@ async fn caller_with_all_its_streams_leaves_places_for_other_callers() {
     };
     let ask = async |scope: Scope, path: &str| {
         let bearer = format!("Bearer {}", token(scope));
-        server.send("GET", path, &[("authorization", &bearer)], "").await
+        let headers = [("authorization", bearer.as_str())];
+        let answer = server.send("GET", path, &headers, "");
+        // A stream that is admitted has no end.
+        tokio::time::timeout(PATIENCE, answer).await.expect("the answer ends")
     };
     let mut own = [open(Scope::Read).await, open(Scope::Read).await];
     for stream in &mut own {
