@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn eligibility_extends_only_the_queues_of_which_it_has_more() {
+    fn eligibility_extends_a_queue_only_by_more_ranges_tags_or_owners() {
         let of = |versions: u64, tags: &[&str], owner| {
             let mut all = Eligibility::default();
             let range = SemverRange::new(Version::new(1, 0, 0), Version::new(versions, 0, 0));

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_those_of_the_functions() {
+    fn listed_columns_equal_the_columns_of_the_functions() {
         let all = [
             ("commit", commit::NAMES),
             ("commit_alone", commit::NAMES),

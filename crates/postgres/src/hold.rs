@@ -134,7 +134,7 @@ pub(crate) async fn paused(db: &Db) -> Result<Vec<PausedOrchestration>> {
     db.all(&db.statements.paused_orchestrations, &[]).await?.iter().map(paused).collect()
 }
 
-/// Records a change in the audit; returns true.
+/// Records a change in the audit; returns true, because this store keeps an audit.
 pub(crate) async fn append_audit(db: &Db, entry: &AuditEntry) -> Result<bool> {
     let AuditEntry { actor, action, target, reason, request, result } = entry;
     let texts = [actor, action, target, reason, result].map(|text| owned(text));

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_come_first_and_only_ten() {
+    fn the_ten_largest_files_and_functions_come_first() {
         let long = |lines: usize| format!("fn f() {{\n{}}}\n", "\n".repeat(lines));
         let texts: Vec<(String, String)> =
             (0..12).map(|n| (format!("src/{n:02}.rs"), long(300 + n))).collect();

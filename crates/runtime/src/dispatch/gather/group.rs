@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_of_an_orchestration_that_waited_for_nothing_skip_the_wait() {
+    fn outcomes_that_waited_and_were_committed_alone_skip_the_next_waits() {
         let gathering = Arc::new(Gathering::default());
         gathering.tried("O", false);
         assert!(!gathering.may_try("O"));

@@ -111,7 +111,7 @@ async fn a_lost_lease_leaves_the_other_outcome_to_be_committed_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outcome_waits_for_the_others_for_a_bounded_time() {
+async fn an_outcome_waits_for_other_outcomes_for_a_bounded_time() {
     let core = core();
     let mut leased = lease_activities(&core, 2).await;
     let late = leased.pop().unwrap();
@@ -125,7 +125,7 @@ async fn an_outcome_waits_for_the_others_for_a_bounded_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outcome_that_nothing_can_join_does_not_wait() {
+async fn an_outcome_that_no_other_outcome_can_join_does_not_wait() {
     let begun = Instant::now();
     let alone = core();
     let mut leased = lease_activities(&alone, 1).await;
@@ -154,7 +154,7 @@ impl Provider for Pretends {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_without_the_call_writes_nothing() {
+async fn a_store_that_does_not_fuse_outcomes_stores_no_outcome() {
     assert!(core_on(Arc::new(OnlyContract(MemoryProvider::new()))).gathering.is_none());
     let core = core_on(Arc::new(Pretends(MemoryProvider::new())));
     let leased = lease_activities(&core, 2).await;
