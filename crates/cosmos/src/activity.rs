@@ -47,6 +47,7 @@ pub(crate) fn document(
         execution_id: Some(row.execution_id),
         activity_id: Some(row.activity_id),
         tag: row.tag.clone(),
+        queue: Some(ids::queue(row.tag.as_deref())),
         session_id: row.session_id.clone(),
         orchestration,
         ..Item::default()
@@ -221,6 +222,7 @@ impl Store {
                         w: write,
                         d: row.work_item.clone(),
                         visible_at: now,
+                        queue: None,
                         lock: None,
                         attempts: 0,
                         failures: None,
@@ -251,6 +253,7 @@ impl Store {
                         d: row.work_item.clone(),
                         visible_at: now,
                         sequence,
+                        queue: None,
                         lock: None,
                         attempts: 0,
                         failures: None,

@@ -99,6 +99,8 @@ impl Store {
             ("@work", serde_json::json!(activities)),
             ("@turnsOverdue", overdue_for(roles.turns)),
             ("@workOverdue", overdue_for(roles.takes_activities())),
+            ("@anyQueue", roles.queues().is_none().into()),
+            ("@queues", serde_json::json!(roles.queues().unwrap_or_default())),
         ];
         let found = self.client.query_all("repair", sql::READY, &parameters, usize::MAX).await;
         repaired.not_before = 0;
