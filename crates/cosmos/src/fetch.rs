@@ -126,7 +126,12 @@ impl Store {
         if hold::is_held(&loaded.instance, &loaded.messages) {
             let seen: Vec<Seen> = loaded.messages.iter().map(Waiting::seen).collect();
             self.ready.learned_held(&address.id, now, &seen, generation);
+            self.set_all_aside(FETCH, address).await;
             return Ok(Attempt::Nothing);
+        }
+        if loaded.instance.aside > 0 {
+            self.end_hold(FETCH, address, loaded.etag.as_deref(), loaded.instance).await?;
+            return Ok(Attempt::Retry);
         }
         // A cancellation has released the instance.
         loaded.instance.hold = None;

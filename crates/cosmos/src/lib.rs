@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `provider`, `admin` | the contract |
 //! | `fetch`, `load`, `lease`, `message`, `orphans`, `park`, `seats` | fetches of turns |
+//! | `hold`, `aside` | holds of instances, and their messages |
 //! | `ready`, `ready_activity`, `hints`, `offers`, `repair`, `heartbeat` | how ready work is found |
 //! | `commit`, `prepare`, `record`, `recover`, `ahead`, `tail` | commits of turns |
 //! | `activity`, `fetch_activity`, `session`, `outbox` | activities, their sessions, and messages between instances |
@@ -33,6 +34,7 @@ mod account;
 mod activity;
 mod admin;
 mod ahead;
+mod aside;
 mod audit;
 mod client;
 mod clock;

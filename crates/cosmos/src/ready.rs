@@ -7,6 +7,7 @@
 use crate::client::REQUEST_LIMIT;
 use crate::hints::TurnHint;
 use crate::hold::LOOK_AGAIN_MS;
+use crate::message::Waiting;
 use crate::ready_activity::{ActivityKey, IndexedActivity};
 use crate::recent::Recent;
 use crate::slots::slot_of;
@@ -269,6 +270,17 @@ impl Ready {
         if !has_arrived {
             (turns.is_held, turns.until) = (true, now.saturating_add(LOOK_AGAIN_MS));
         }
+    }
+
+    /// The messages of a held instance are set aside. A release makes them known again.
+    pub(crate) fn set_aside(&self, instance: &str, messages: &[Waiting]) {
+        let mut state = self.state();
+        if let Some(turns) = state.turns.get_mut(instance) {
+            for message in messages {
+                turns.messages.remove(&message.item.id);
+            }
+        }
+        state.place(instance);
     }
 
     /// The lease or the rest of an instance ends at another time.

@@ -25,6 +25,8 @@ queries! {
     EXECUTIONS = "executions";
     FLEET = "fleet";
     HELD = "held";
+    HELD_SIZES = "held_sizes";
+    HELD_SIZES_IN = "held_sizes_in";
     HISTORY = "history";
     INSTANCE_IDS = "instance_ids";
     INSTANCE_IDS_BY_STATUS = "instance_ids_by_status";
@@ -40,6 +42,7 @@ queries! {
     OF_REVS = "of_revs";
     PAIRS = "pairs";
     PARTITION = "partition";
+    QUEUED = "queued";
     READY = "ready";
     RUNNING = "running";
     RUNNING_IN = "running_in";

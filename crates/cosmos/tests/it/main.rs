@@ -11,6 +11,7 @@ mod factory;
 mod faults;
 mod fences;
 mod fleet;
+mod holds;
 mod kit;
 mod logs;
 mod model;
