@@ -7,6 +7,7 @@ use crate::doubt::{ActivityCall, Attempts, Resolved, StoredActivity, Verdict, re
 use crate::error::{contended, lost};
 use crate::fetch::GRACE_MS;
 use crate::ids::{self, Uid};
+use crate::limit;
 use crate::number::indexed;
 use crate::slots::slot_of;
 use crate::store::{Store, locked};
@@ -271,7 +272,7 @@ impl Store {
                 self.drop_activity(secret);
                 self.ready.remove_activity_of(&address.id, &id);
                 if let Some(intent) = intent {
-                    self.deliver_soon(intent).await;
+                    limit::free(self.deliver_soon(intent)).await;
                 }
                 self.stamp_session(session_id.as_deref()).await;
                 return Ok(());
@@ -309,6 +310,7 @@ impl Store {
                 self.ready.stored_activity(&address, &item, &etag);
                 let session_id = item.session_id.clone();
                 *held = Some(Versioned { etag, document: item });
+                self.lease_lasts(secret, extend_for);
                 self.stamp_session(session_id.as_deref()).await;
                 return Ok(());
             }

@@ -25,6 +25,7 @@
 //! | `staging` | the batches of a turn |
 //! | `doubt` | whether a write was applied whose answer is an error |
 //! | `slots`, `fleet`, `leases` | which runtime serves which slot |
+//! | `limit` | how long a request may take |
 //! | `pace` | how often hints are read |
 //! | `clock` | the time of the service |
 
@@ -63,6 +64,7 @@ mod kv;
 mod layout;
 mod lease;
 pub mod leases;
+mod limit;
 mod list;
 mod load;
 mod message;

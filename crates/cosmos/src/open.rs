@@ -62,7 +62,7 @@ pub(crate) async fn open(config: &CosmosDBProviderConfig, options: &CosmosDBOpti
     let properties = patient.again(|| container.read(None)).await;
     let properties = properties.and_then(|properties| properties.into_model());
     check(config, &properties.map_err(|error| CosmosStoreError::of("reading the container", &error))?)?;
-    let client = Client::new(container);
+    let client = Client::new(container, options.deadline);
     if options.creates {
         probe(&client, options.opening_pause).await?;
     }

@@ -109,6 +109,8 @@ pub struct CosmosDBOptions {
     pub creates: bool,
     /// The interval at which a process searches for work whose hint was lost, and for timers that are due soon. At most a minute.
     pub repair_interval: Duration,
+    /// The longest time of a request: from 50 ms to 10 s. A request under a lease has a third of the lease, if that is shorter.
+    pub deadline: Duration,
     /// Hands out the slots of instances whose work this process looks for. `None`: the processes share them through a table in the
     /// container. All processes of a container should do the same.
     pub leases: Option<Arc<dyn LeaseProvider>>,
@@ -142,6 +144,7 @@ impl Default for CosmosDBOptions {
             poll_interval: Duration::from_secs(1),
             creates: true,
             repair_interval: Duration::from_secs(60),
+            deadline: crate::limit::LONGEST,
             leases: None,
             clock: None,
             entropy: Arc::new(OsEntropy),
@@ -169,6 +172,7 @@ impl fmt::Debug for CosmosDBOptions {
             .field("poll_interval", &self.poll_interval)
             .field("creates", &self.creates)
             .field("repair_interval", &self.repair_interval)
+            .field("deadline", &self.deadline)
             .field("has_leases", &self.leases.is_some())
             .finish_non_exhaustive()
     }

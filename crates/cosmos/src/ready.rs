@@ -4,9 +4,9 @@
 //! ([`crate::hints`]) and the repair query ([`crate::repair`]) add the writes of other processes. A wrong entry costs a request,
 //! never a message: a fetch reads the partition before it takes a lease.
 
-use crate::client::REQUEST_LIMIT;
 use crate::hints::TurnHint;
 use crate::hold::LOOK_AGAIN_MS;
+use crate::limit;
 use crate::message::Waiting;
 use crate::ready_activity::{ActivityKey, IndexedActivity};
 use crate::recent::Recent;
@@ -78,7 +78,7 @@ impl Message {
     /// The time of the next query for a message that a fetch did not find; `None` if its write can no longer arrive.
     fn again_at(&self, now: u64) -> Option<u64> {
         let since = now.saturating_sub(self.hinted_at?);
-        (since < saturating_ms(REQUEST_LIMIT)).then(|| now.saturating_add(since.max(EARLY_PAUSE_MS)))
+        (since < saturating_ms(limit::LONGEST)).then(|| now.saturating_add(since.max(EARLY_PAUSE_MS)))
     }
 }
 

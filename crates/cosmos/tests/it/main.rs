@@ -13,6 +13,7 @@ mod fences;
 mod fleet;
 mod holds;
 mod kit;
+mod limits;
 mod logs;
 mod model;
 mod opening;
