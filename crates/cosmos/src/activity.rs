@@ -253,6 +253,7 @@ impl Store {
                         w: write,
                         d: row.work_item.clone(),
                         visible_at: now,
+                        since: Some(indexed(now)),
                         sequence,
                         queue: None,
                         lock: None,

@@ -322,6 +322,9 @@ pub(crate) struct Item {
     /// Name and version of the orchestration that scheduled an activity.
     #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
     pub(crate) orchestration: Option<(String, String)>,
+    /// The time at which an intent was stored.
+    #[serde(with = "number::option", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<u64>,
     /// The instance that an intent is for, and the document that it creates there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) to: Option<Target>,

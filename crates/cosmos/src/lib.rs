@@ -11,7 +11,7 @@
 //! | `hold`, `aside` | holds of instances, and their messages |
 //! | `ready`, `ready_activity`, `hints`, `offers`, `repair`, `heartbeat` | how ready work is found |
 //! | `commit`, `prepare`, `record`, `recover`, `ahead`, `tail` | commits of turns |
-//! | `activity`, `fetch_activity`, `session`, `outbox` | activities, their sessions, and messages between instances |
+//! | `activity`, `fetch_activity`, `session`, `outbox`, `reconcile` | activities, their sessions, and messages between instances |
 //! | `history`, `kv`, `start`, `list`, `pending`, `gauges`, `rolling`, `tally`, `delete`, `prune` | the other operations |
 //! | `instance` | fenced writes of the document of an instance |
 //! | `client`, `account`, `open`, `probe`, `tls`, `error`, `sql` | the container: how it is opened, and requests to it |
@@ -90,6 +90,7 @@ mod purge;
 mod ready;
 mod ready_activity;
 mod recent;
+mod reconcile;
 mod record;
 mod recover;
 mod repair;

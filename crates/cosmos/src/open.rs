@@ -23,7 +23,7 @@ const PARTITION_KEY: &str = "/instanceId";
 
 /// The properties that queries filter and sort by. All others are not indexed: a write is billed for each index.
 const INDEXED: [&str; 9] = ["/t/?", "/slot/?", "/at/?", "/x/?", "/e/?", "/o/?", "/ct/?", "/st/?", "/par/?"];
-const INDEXED_TOO: [&str; 6] = ["/sid/?", "/own/?", "/rev/?", "/key/?", "/wq/?", "/dead/n/?"];
+const INDEXED_TOO: [&str; 7] = ["/since/?", "/sid/?", "/own/?", "/rev/?", "/key/?", "/wq/?", "/dead/n/?"];
 
 /// Attempts of a request of an account that is throttled or busy.
 const ATTEMPTS: u32 = 10;

@@ -128,6 +128,9 @@ pub struct CosmosDBOptions {
     /// sixteen times.
     #[doc(hidden)]
     pub opening_pause: Duration,
+    /// The intents that one round of the reconciler reads, for tests.
+    #[doc(hidden)]
+    pub intents_at_once: usize,
     /// The number of instances up to which counts are exact, for tests.
     #[doc(hidden)]
     pub counted_exactly: usize,
@@ -151,6 +154,7 @@ impl Default for CosmosDBOptions {
             machine: None,
             batch: (limits.operations, limits.bytes),
             opening_pause: Duration::from_millis(500),
+            intents_at_once: crate::reconcile::MOST_AT_ONCE,
             counted_exactly: COUNTED_EXACTLY,
         }
     }

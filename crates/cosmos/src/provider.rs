@@ -4,7 +4,7 @@ use crate::activity::GivenBack;
 use crate::error::CosmosStoreError;
 use crate::fetch::{GRACE_MS, TurnAsk};
 use crate::fetch_activity::ActivityAsk;
-use crate::outbox::reconciler;
+use crate::reconcile::reconciler;
 use crate::seats::Takes;
 use crate::store::{Store, locked};
 use crate::tally::flusher;

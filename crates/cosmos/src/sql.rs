@@ -33,6 +33,7 @@ queries! {
     INSTANCES = "instances";
     INSTANCES_OLDEST = "instances_oldest";
     INTENTS = "intents";
+    INTENT_OLDEST = "intent_oldest";
     LATER_IN = "later_in";
     LOCKED = "locked";
     MESSAGE_TIMES = "message_times";

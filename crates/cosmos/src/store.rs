@@ -45,6 +45,7 @@ pub(crate) struct Store {
     pub(crate) limits: Limits,
     /// Up to this number of instances are counted one by one.
     pub(crate) counted_exactly: usize,
+    pub(crate) intents_at_once: usize,
     pub(crate) tally: Tally,
     pub(crate) gauges: Gauges,
     entropy: Arc<dyn Entropy>,
@@ -102,6 +103,7 @@ impl Store {
             repair_interval_ms: saturating_ms(options.repair_interval),
             limits: options.limits(),
             counted_exactly: options.counted_exactly,
+            intents_at_once: options.intents_at_once.max(1),
             tally: Tally::default(),
             gauges: Gauges::default(),
             entropy: Arc::clone(&options.entropy),
