@@ -51,6 +51,9 @@ const LONGEST_PUT_OFF: Duration = Duration::from_secs(300);
 /// Intents of one target that are put off at the same time.
 const PUT_OFF_AT_ONCE: usize = 8;
 
+/// The records of deletions are searched for in this interval.
+const RECORDS_EVERY: Duration = Duration::from_secs(600);
+
 /// The time of the oldest undelivered intent.
 #[derive(Deserialize)]
 struct Oldest {
@@ -232,9 +235,10 @@ fn decoded(row: serde_json::Value) -> Option<Versioned<Item>> {
     decoded.ok()
 }
 
-/// Searches for undelivered intents, often at first and less often while there are none.
+/// Searches for undelivered intents, often at first and less often while there are none, and for deletions whose process died.
 pub(crate) async fn reconciler(store: std::sync::Weak<Store>, interval: Duration) {
     let (mut pause, mut position) = (interval, 0);
+    let mut records_at: Option<Instant> = None;
     loop {
         tokio::time::sleep(pause).await;
         let Some(store) = store.upgrade() else { return };
@@ -246,6 +250,12 @@ pub(crate) async fn reconciler(store: std::sync::Weak<Store>, interval: Duration
                 (2 * pause).min(LONGEST_PAUSE.max(interval))
             }
         };
+        if records_at.is_none_or(|at| at.elapsed() >= RECORDS_EVERY) {
+            records_at = Some(Instant::now());
+            if let Err(error) = store.finish_deletions().await {
+                tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "deletions are completed later");
+            }
+        }
     }
 }
 

@@ -45,6 +45,7 @@ queries! {
     PARTITION = "partition";
     QUEUED = "queued";
     READY = "ready";
+    RECORDS = "records";
     RUNNING = "running";
     RUNNING_IN = "running_in";
     SCHEDULED = "scheduled";

@@ -331,3 +331,42 @@ async fn messages_of_different_ages_are_deleted_with_their_instance() {
     assert_eq!((deleted.instances_deleted, deleted.queue_messages_deleted), (1, 3));
     assert_eq!(store.pending("a", 9).await.unwrap().unwrap().message_count, 0);
 }
+
+/// A record whose deleter died, and no call that meets its instances.
+#[tokio::test]
+async fn a_reconciler_completes_a_deletion_whose_process_died_and_removes_its_record() {
+    // The deleter dies before the purge, or after the purge and before the removal of the record.
+    let deaths = [
+        Fault::on(Kind::Batch).partition("a").id("i").always().status(400),
+        Fault::on(Kind::Delete).partition("~sys").before().times(1).status(400),
+    ];
+    for death in deaths {
+        let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+        let config = fresh_config(&target);
+        let dying = process(&config, 0).await;
+        for name in ["a", "b"] {
+            run_executions(&dying, name, 1, 1).await;
+        }
+        let rig = target.rig().unwrap();
+        let died = rig.fault(death);
+        let _ = dying.delete_instances_atomic(&ids(&["a", "b"]), false).await;
+        assert!(died.struck() > 0);
+        drop(dying);
+        rig.clear_faults();
+        let often =
+            CosmosDBProviderConfig { reconciler_interval: Duration::from_millis(20), ..config.clone() };
+        // A young record belongs to a deleter that lives.
+        let young = process(&often, 0).await;
+        let looks = rig.fault(Fault::on(Kind::Query).partition("~sys").after().always());
+        looks.wait_struck(1).await;
+        assert_eq!(young.count_records().await.unwrap(), 1);
+        drop(young);
+        let removed = rig.fault(Fault::on(Kind::Delete).partition("~sys").after().always());
+        let clock: Option<Arc<dyn Clock>> = Some(Arc::new(Wrong(301_000)));
+        let options = CosmosDBOptions { clock, ..CosmosDBOptions::default() };
+        let later = CosmosDBProvider::open(often, options).await.unwrap();
+        removed.wait_struck(1).await;
+        assert_eq!(later.count_records().await.unwrap(), 0);
+        assert!(later.dump().await.unwrap().is_empty(), "no document of the instances is left");
+    }
+}
