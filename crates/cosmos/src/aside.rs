@@ -99,8 +99,13 @@ impl Store {
             let written = self
                 .write_instance(operation, Some(&etag), &mut instance, self.uid(), operations, None)
                 .await?;
+            let is_done = matches!(written, Written::Done { .. });
+            if is_done && instance.aside == messages.len() as u64 {
+                self.ready.set_aside(&address.id, &messages);
+                return Ok(());
+            }
             // Every batch that is applied moves messages.
-            attempts = if matches!(written, Written::Done { .. }) { 0 } else { attempts + 1 };
+            attempts = if is_done { 0 } else { attempts + 1 };
         }
         Ok(())
     }

@@ -25,7 +25,8 @@ const HELD: &str = "held_instance";
 /// Attempts to write an instance that others change.
 const ATTEMPTS: usize = 8;
 
-/// A process reads a held instance again after this time, in case that the hint of its release is lost.
+/// A process reads a held instance again after this time, in case that its messages were not set aside and the hint of its release
+/// is lost.
 pub(crate) const LOOK_AGAIN_MS: u64 = 60 * 60 * 1_000;
 
 /// Whether a message cancels its instance.
