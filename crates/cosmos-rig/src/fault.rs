@@ -23,6 +23,8 @@ use crate::call::Call;
 pub struct Fault {
     kind: Option<Kind>,
     partition: Option<String>,
+    #[serde(default)]
+    prefix: Option<String>,
     id: Option<String>,
     #[serde(default = "one")]
     first: u64,
@@ -81,6 +83,7 @@ impl Fault {
         Self {
             kind: None,
             partition: None,
+            prefix: None,
             id: None,
             first: 1,
             count: 1,
@@ -94,6 +97,12 @@ impl Fault {
     /// Counts only requests to this partition.
     pub fn partition(mut self, key: impl Into<String>) -> Self {
         self.partition = Some(key.into());
+        self
+    }
+
+    /// Counts only requests to partitions whose key begins with this text.
+    pub fn partitions_from(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = Some(prefix.into());
         self
     }
 
@@ -191,6 +200,9 @@ impl Fault {
         let pages = matches!(call.kind, Kind::Query | Kind::ReadFeed | Kind::ChangeFeed);
         kind && (pages || self.effect != Effect::EmptyPage)
             && self.partition.as_ref().is_none_or(|key| call.partition.as_ref() == Some(key))
+            && self.prefix.as_ref().is_none_or(|prefix| {
+                call.partition.as_ref().is_some_and(|partition| partition.starts_with(prefix))
+            })
             && self.id.as_ref().is_none_or(|id| call.ids().any(|other| other == id))
     }
 }

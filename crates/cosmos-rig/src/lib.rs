@@ -44,5 +44,5 @@ pub use kind::Kind;
 pub use options::RigOptions;
 pub use recorder::{Record, RecordedOperation, Totals};
 pub use rig::Rig;
-pub use target::{Target, target};
+pub use target::{Ends, Target, target};
 pub use tls::AUTHORITY;

@@ -7,6 +7,7 @@ use crate::doubt::{ActivityCall, Attempts, Resolved, StoredActivity, Verdict, re
 use crate::error::{contended, lost};
 use crate::fetch::GRACE_MS;
 use crate::ids::{self, Uid};
+use crate::limit;
 use crate::number::indexed;
 use crate::slots::slot_of;
 use crate::store::{Store, locked};
@@ -47,6 +48,7 @@ pub(crate) fn document(
         execution_id: Some(row.execution_id),
         activity_id: Some(row.activity_id),
         tag: row.tag.clone(),
+        queue: Some(ids::queue(row.tag.as_deref())),
         session_id: row.session_id.clone(),
         orchestration,
         ..Item::default()
@@ -221,6 +223,7 @@ impl Store {
                         w: write,
                         d: row.work_item.clone(),
                         visible_at: now,
+                        queue: None,
                         lock: None,
                         attempts: 0,
                         failures: None,
@@ -250,7 +253,9 @@ impl Store {
                         w: write,
                         d: row.work_item.clone(),
                         visible_at: now,
+                        since: Some(indexed(now)),
                         sequence,
+                        queue: None,
                         lock: None,
                         attempts: 0,
                         failures: None,
@@ -268,7 +273,7 @@ impl Store {
                 self.drop_activity(secret);
                 self.ready.remove_activity_of(&address.id, &id);
                 if let Some(intent) = intent {
-                    self.deliver_soon(intent).await;
+                    limit::free(self.deliver_soon(intent)).await;
                 }
                 self.stamp_session(session_id.as_deref()).await;
                 return Ok(());
@@ -306,6 +311,7 @@ impl Store {
                 self.ready.stored_activity(&address, &item, &etag);
                 let session_id = item.session_id.clone();
                 *held = Some(Versioned { etag, document: item });
+                self.lease_lasts(secret, extend_for);
                 self.stamp_session(session_id.as_deref()).await;
                 return Ok(());
             }

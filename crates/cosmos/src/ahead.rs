@@ -7,6 +7,7 @@ use crate::commit::Applied;
 use crate::document::{Address, Gate, Item};
 use crate::error::lost;
 use crate::ids;
+use crate::limit;
 use crate::load::SeenGate;
 use crate::message::counted;
 use crate::store::Store;
@@ -92,7 +93,7 @@ impl Store {
                     // A gate that the commit created has a version that is not known here.
                     let ground = matches!(tail.gate(), SeenGate::Version(_)).then_some(tail.ground);
                     self.follow(&address, ground, after.map(|after| *after), &prepared.messages);
-                    self.committed(&address, &prepared, plan, &etags, true).await;
+                    limit::free(self.committed(&address, &prepared, plan, &etags, true)).await;
                     self.stamp_session(activity.document.session_id.as_deref()).await;
                     return Ok(Some(now));
                 }

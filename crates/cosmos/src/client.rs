@@ -4,6 +4,7 @@
 use crate::document::Versioned;
 use crate::doubt::{Answer, Refusal, Verdict};
 use crate::error::{damaged, failed, is_transient, of_status};
+use crate::limit;
 use azure_core::http::Etag;
 use azure_data_cosmos::feed::{ChangeFeedPageIterator, ContinuationToken, QueryItemIterator};
 use azure_data_cosmos::models::ChangeFeedItem;
@@ -22,11 +23,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::future::Future;
 use std::num::NonZeroU32;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The longest time that a request takes.
-pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 
 /// From this number of documents on, the service chooses the size of pages.
 const LARGE_PAGE: u32 = 1_000;
@@ -118,11 +117,18 @@ pub(crate) type Changes = ChangeFeedPageIterator<ChangeFeedItem<Value>>;
 #[derive(Clone)]
 pub(crate) struct Client {
     container: Arc<ContainerClient>,
+    deadline: Duration,
 }
 
 impl Client {
-    pub(crate) fn new(container: ContainerClient) -> Self {
-        Self { container: Arc::new(container) }
+    pub(crate) fn new(container: ContainerClient, deadline: Duration) -> Self {
+        let deadline = deadline.clamp(limit::SHORTEST, limit::LONGEST);
+        Self { container: Arc::new(container), deadline }
+    }
+
+    /// The time that the next request of this task has.
+    pub(crate) fn limit(&self) -> Duration {
+        limit::of_request(self.deadline)
     }
 
     pub(crate) fn container(&self) -> &ContainerClient {
@@ -131,6 +137,9 @@ impl Client {
 
     /// Runs operations on one partition, all or none.
     pub(crate) async fn batch(&self, partition: &str, operations: Vec<Op>) -> Result<Batched, ProviderError> {
+        if !limit::has_time() {
+            return Ok(unanswered(Answer { status: None, sent: 0 }, String::new()));
+        }
         if let [only] = operations.as_slice() {
             let Some(sent) = self.single(partition, only).await? else {
                 return self.many(partition, operations).await;
@@ -145,9 +154,9 @@ impl Client {
         for operation in operations {
             batch = added(batch, operation).map_err(|error| failed("batch", &error))?;
         }
-        let options = BatchOptions::default().with_operation_options(options());
-        let sent = self.container.execute_transactional_batch(batch, Some(options));
-        let response = match within(sent).await {
+        let options = BatchOptions::default().with_operation_options(options(self.limit()));
+        let sent = Box::pin(self.container.execute_transactional_batch(batch, Some(options)));
+        let response = match within(self.limit(), sent).await {
             Ok(response) => response,
             Err(refusal) => return Ok(refusal),
         };
@@ -169,24 +178,29 @@ impl Client {
     async fn single(&self, partition: &str, operation: &Op) -> Result<Option<Batched>, ProviderError> {
         let key = partition.to_string();
         let options = |etag: &Option<String>| {
-            let write = ItemWriteOptions::default().with_operation_options(options());
+            let write = ItemWriteOptions::default().with_operation_options(options(self.limit()));
             Some(match etag {
                 Some(etag) => write.with_precondition(Precondition::IfMatch(Etag::from(etag.clone()))),
                 None => write,
             })
         };
+        let limit = self.limit();
         let id_of = |body: &Value| body["id"].as_str().unwrap_or_default().to_string();
         let sent = match operation {
             Op::Create(body) => {
-                within(self.container.create_item(key, &id_of(body), body, options(&None))).await
+                within(limit, Box::pin(self.container.create_item(key, &id_of(body), body, options(&None))))
+                    .await
             }
             Op::Upsert(body) => {
-                within(self.container.upsert_item(key, &id_of(body), body, options(&None))).await
+                within(limit, Box::pin(self.container.upsert_item(key, &id_of(body), body, options(&None))))
+                    .await
             }
             Op::Replace { id, body, etag } => {
-                within(self.container.replace_item(key, id, body, options(etag))).await
+                within(limit, Box::pin(self.container.replace_item(key, id, body, options(etag)))).await
             }
-            Op::Delete { id, etag } => within(self.container.delete_item(key, id, options(etag))).await,
+            Op::Delete { id, etag } => {
+                within(limit, Box::pin(self.container.delete_item(key, id, options(etag)))).await
+            }
             Op::Guard { .. } => return Ok(None),
         };
         let response = match sent {
@@ -201,11 +215,12 @@ impl Client {
 
     /// Writes a document and returns the time that the service stamped, in whole seconds.
     pub(crate) async fn stamped_upsert(&self, partition: &str, body: &Value) -> Result<Option<u64>, Batched> {
-        let mut operation = options();
+        let mut operation = options(self.limit());
         operation.content_response_on_write = Some(ContentResponseOnWrite::Enabled);
         let write = ItemWriteOptions::default().with_operation_options(operation);
         let id = body["id"].as_str().unwrap_or_default().to_string();
-        let sent = within(self.container.upsert_item(partition.to_string(), &id, body, Some(write))).await;
+        let sent = Box::pin(self.container.upsert_item(partition.to_string(), &id, body, Some(write)));
+        let sent = within(self.limit(), sent).await;
         let stored = sent?.into_model::<Value>().ok();
         Ok(stored.and_then(|stored| stored["_ts"].as_u64()))
     }
@@ -217,11 +232,11 @@ impl Client {
         partition: &str,
         id: &str,
     ) -> Result<Option<Versioned<T>>, ProviderError> {
-        let mut read = options();
+        let mut read = options(self.limit());
         read.read_consistency_strategy = Some(ReadConsistencyStrategy::LatestCommitted);
         let read = ItemReadOptions::default().with_operation_options(read);
-        let sent = self.container.read_item(partition.to_string(), id, Some(read));
-        let response = match tokio::time::timeout(REQUEST_LIMIT, sent).await {
+        let sent = Box::pin(self.container.read_item(partition.to_string(), id, Some(read)));
+        let response = match tokio::time::timeout(self.limit(), sent).await {
             Err(_) => return Err(of_status(operation, None, "")),
             Ok(Ok(response)) => response,
             Ok(Err(error))
@@ -242,13 +257,14 @@ impl Client {
         partition: &str,
         position: Option<ContinuationToken>,
     ) -> Result<Changes, ProviderError> {
-        let mut settings = ChangeFeedOptions::default().with_operation_options(options());
+        let mut settings = ChangeFeedOptions::default().with_operation_options(options(self.limit()));
         if let Some(position) = position {
             settings = settings.with_continuation_token(position);
         }
         let scope = FeedScope::partition(partition.to_string());
-        let sent = self.container.query_change_feed(scope, ChangeFeedStartFrom::Now, Some(settings));
-        let sent = tokio::time::timeout(REQUEST_LIMIT, sent).await;
+        let sent =
+            Box::pin(self.container.query_change_feed(scope, ChangeFeedStartFrom::Now, Some(settings)));
+        let sent = tokio::time::timeout(self.limit(), sent).await;
         sent.map_err(|_| of_status(operation, None, ""))?.map_err(|error| failed(operation, &error))
     }
 
@@ -288,7 +304,7 @@ impl Client {
         let mut pages = self.rows(operation, scope, sql, parameters, usize::MAX).await?.into_pages();
         let (mut found, mut count) = (Vec::new(), 0);
         loop {
-            let next = tokio::time::timeout(REQUEST_LIMIT, pages.next()).await;
+            let next = tokio::time::timeout(self.limit(), pages.next()).await;
             match next.map_err(|_| of_status(operation, None, ""))? {
                 None => return Ok((found, count <= 1)),
                 Some(Err(error)) => return Err(failed(operation, &error)),
@@ -323,15 +339,15 @@ impl Client {
         for (name, value) in parameters {
             query = query.with_parameter(*name, value).map_err(|error| failed(operation, &error))?;
         }
-        let mut options = QueryOptions::default().with_operation_options(options());
+        let mut options = QueryOptions::default().with_operation_options(options(self.limit()));
         // A page is billed by its documents, so it has no more than are wanted.
         if let Some(few) =
             u32::try_from(most).ok().filter(|most| *most < LARGE_PAGE).and_then(NonZeroU32::new)
         {
             options = options.with_max_item_count(MaxItemCountHint::Limit(few));
         }
-        let sent = self.container.query_items::<Value>(query, scope, Some(options));
-        let rows = tokio::time::timeout(REQUEST_LIMIT, sent).await;
+        let sent = Box::pin(self.container.query_items::<Value>(query, scope, Some(options)));
+        let rows = tokio::time::timeout(self.limit(), sent).await;
         rows.map_err(|_| of_status(operation, None, ""))?.map_err(|error| failed(operation, &error))
     }
 
@@ -348,7 +364,7 @@ impl Client {
         let mut found = Vec::new();
         while found.len() < most {
             // The limit counts for each page.
-            let next = tokio::time::timeout(REQUEST_LIMIT, rows.next()).await.map_err(|_| late())?;
+            let next = tokio::time::timeout(self.limit(), rows.next()).await.map_err(|_| late())?;
             match next {
                 None => break,
                 Some(Err(error)) => return Err(failed(operation, &error)),
@@ -396,24 +412,30 @@ fn added(batch: TransactionalBatch, operation: Op) -> Result<TransactionalBatch,
 }
 
 /// The settings of a request.
-fn options() -> OperationOptions {
+fn options(limit: Duration) -> OperationOptions {
     let mut options = OperationOptions::default();
     options.max_failover_retry_count = Some(1);
-    options.end_to_end_latency_policy = Some(REQUEST_LIMIT.into());
+    options.end_to_end_latency_policy = Some(limit.into());
     options.throttling_retry_options = Some(
         ThrottlingRetryOptionsBuilder::new()
             .with_max_retry_count(THROTTLED_RETRIES)
-            .with_max_retry_wait_time(THROTTLED_LIMIT)
+            .with_max_retry_wait_time(THROTTLED_LIMIT.min(limit / 2))
             .build(),
     );
     options
 }
 
-/// The response to a write, or an answer without one.
-async fn within<T>(sent: impl Future<Output = Result<T, CosmosError>>) -> Result<T, Batched> {
-    let unanswered = |answer, details| Batched { answer, failed: None, etags: Vec::new(), details };
+fn unanswered(answer: Answer, details: String) -> Batched {
+    Batched { answer, failed: None, etags: Vec::new(), details }
+}
+
+/// The response to a write, or an answer without one. The futures of the SDK are large: inside of ours they would fill a stack.
+async fn within<T>(
+    limit: Duration,
+    sent: Pin<Box<impl Future<Output = Result<T, CosmosError>>>>,
+) -> Result<T, Batched> {
     // The SDK keeps the limit itself; the second limit is for a request that it cannot end.
-    match tokio::time::timeout(REQUEST_LIMIT + Duration::from_secs(2), sent).await {
+    match tokio::time::timeout(limit + limit / 5, sent).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => {
             let status = u16::from(error.status().status_code());

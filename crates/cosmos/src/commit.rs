@@ -5,14 +5,16 @@ use crate::document::{Address, Instance, Item, Versioned};
 use crate::error::{contended, lost, refused};
 use crate::ids::Uid;
 use crate::instance::Written;
+use crate::limit;
 use crate::prepare::{Body, Prepared};
 use crate::staging::{Document, Operation, Plan};
 use crate::store::{Store, locked};
 use outlast_model::ExecutionStatus;
-use outlast_provider::{InstanceOutcome, ProviderError};
+use outlast_provider::{InstanceOutcome, ProviderError, saturating_ms};
 use outlast_provider_kit::CommitPlan;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(crate) const ACK: &str = "ack_orchestration_item";
 
@@ -20,7 +22,7 @@ pub(crate) const ACK: &str = "ack_orchestration_item";
 const ATTEMPTS: usize = 8;
 
 /// A staged turn extends its lease by this time, because it takes several requests.
-const STAGING_MS: u64 = 30_000;
+const STAGING: Duration = Duration::from_secs(30);
 
 /// The outcome of an attempt.
 pub(crate) enum Applied {
@@ -68,7 +70,8 @@ impl Store {
                     let ground = self.tails.released(secret);
                     self.drop_turn(secret);
                     self.follow(&address, ground, after.map(|after| *after), &prepared.messages);
-                    self.committed(&address, &prepared, plan, &etags, false).await;
+                    // The lease is over. Deliveries and hints have their own time.
+                    limit::free(self.committed(&address, &prepared, plan, &etags, false)).await;
                     return Ok(now);
                 }
                 Applied::No { taken: id } => taken.extend(id),
@@ -134,17 +137,17 @@ impl Store {
         address: &Address,
         current: &Versioned<Instance>,
         prepared: &Prepared,
-        mut flipped: Instance,
+        flipped: Instance,
         staged: Staged,
         guards: Vec<Op>,
     ) -> Result<Applied, ProviderError> {
         let mut reserved = current.document.clone();
         let mut marks = reserved.marks();
         debug_assert_eq!(marks.next_rev(), prepared.rev);
-        let rev = marks.reserve();
+        marks.reserve();
         reserved.set_marks(marks);
         if let Some(lock) = &mut reserved.lock {
-            lock.until = lock.until.max(self.now().saturating_add(STAGING_MS));
+            lock.until = lock.until.max(self.now().saturating_add(saturating_ms(STAGING)));
         }
         let wrote = self
             .write_instance(ACK, Some(&current.etag), &mut reserved, self.uid(), Vec::new(), None)
@@ -152,6 +155,21 @@ impl Store {
         let Written::Done { etag: guard, is_last: true, .. } = wrote else {
             return Ok(Applied::No { taken: None });
         };
+        let reserved = Versioned { etag: guard, document: reserved };
+        // The reservation has extended the lease.
+        limit::under(STAGING, self.apply_reserved(address, reserved, prepared, flipped, staged, guards)).await
+    }
+
+    async fn apply_reserved(
+        &self,
+        address: &Address,
+        reserved: Versioned<Instance>,
+        prepared: &Prepared,
+        mut flipped: Instance,
+        staged: Staged,
+        guards: Vec<Op>,
+    ) -> Result<Applied, ProviderError> {
+        let Versioned { etag: guard, document: mut reserved } = reserved;
         let mut etags = HashMap::new();
         for stage in staged.stages {
             match self.stage(address, &guard, prepared.write, stage).await? {
@@ -160,7 +178,7 @@ impl Store {
             }
         }
         let mut marks = reserved.marks();
-        marks.commit(rev, staged.dropped.clone());
+        marks.commit(prepared.rev, staged.dropped.clone());
         flipped.set_marks(marks);
         let writes = std::mem::take(&mut reserved.writes);
         flipped.writes = writes;

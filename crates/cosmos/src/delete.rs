@@ -30,6 +30,9 @@ const RECORD_LIFE_MS: u64 = 60_000;
 /// The service removes a record that was not flipped after this time, in seconds. Its deleter has died.
 const ABANDONED_LIFE: u32 = 60 * 60;
 
+/// The deleter of a flipped record has died if the record is older: another process completes the deletion.
+const FINISHED_AFTER_MS: u64 = 300_000;
+
 /// An instance to delete.
 pub(crate) struct Found {
     pub(crate) address: Address,
@@ -241,6 +244,30 @@ impl Store {
         Ok(Some(deleted))
     }
 
+    /// Completes the deletions whose deleters died after the flip, and removes their records.
+    pub(crate) async fn finish_deletions(&self) -> Result<(), ProviderError> {
+        const FINISH: &str = "finish_deletions";
+        let records: Vec<DeleteRecord> = self.client.query(FINISH, layout::SYSTEM, sql::RECORDS, &[]).await?;
+        let now = self.now();
+        let is_left = |record: &DeleteRecord| {
+            record.is_flipped && now >= record.made_at.saturating_add(FINISHED_AFTER_MS)
+        };
+        for record in records.into_iter().filter(is_left) {
+            let uid = record.id.strip_prefix(RECORD).and_then(Uid::parse);
+            let Some(uid) = uid else { continue };
+            if let Err(error) = self.purge_record(&record, uid).await {
+                // The text of an error about a damaged document may quote it.
+                let is_damaged = ErrorClass::of(&error) == ErrorClass::Damaged;
+                let error = if is_damaged { "a document does not decode" } else { error.message.as_str() };
+                tracing::debug!(
+                    target: "duroxide::providers::cosmosdb",
+                    %error, record = %record.id, "a deletion is completed later"
+                );
+            }
+        }
+        Ok(())
+    }
+
     /// Stores a record and returns its version.
     async fn create_record(&self, record: &DeleteRecord) -> Result<String, ProviderError> {
         let created = self.client.batch(layout::SYSTEM, vec![Op::create(record)?]).await?;
@@ -348,8 +375,11 @@ impl Store {
     }
 }
 
+/// The beginning of the ids of records.
+const RECORD: &str = "d:";
+
 pub(crate) fn record_id(uid: Uid) -> String {
-    format!("d:{uid}")
+    format!("{RECORD}{uid}")
 }
 
 /// The largest number of a creation, for queries without an upper end.

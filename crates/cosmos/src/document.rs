@@ -89,8 +89,8 @@ pub(crate) struct Instance {
     /// Ids of the last writes.
     #[serde(rename = "w")]
     pub(crate) writes: Vec<Uid>,
-    /// The time at which the lock, the rest and all delays are over; never for a held instance. Present if there are some, for
-    /// the depths of queues.
+    /// The time at which the lock, the rest and all delays are over. Present if there are some, for the depths of queues. A held
+    /// instance has [`number::LARGEST`], and no other one has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,6 +102,9 @@ pub(crate) struct Instance {
     /// The hold of an instance of which no turn is delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hold: Option<Held>,
+    /// The number of messages that were set aside, because the instance is held ([`crate::aside`]).
+    #[serde(with = "number", default, skip_serializing_if = "is_zero")]
+    pub(crate) aside: u64,
     /// Deliveries and delays of messages, by the ids of their documents.
     #[serde(rename = "over", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) overrides: BTreeMap<String, Override>,
@@ -244,8 +247,8 @@ impl Instance {
     /// Sets the fields that queries read and that copy other fields.
     pub(crate) fn seal(&mut self, write: Uid) {
         let delayed = self.overrides.values().filter_map(|message| message.at).max();
-        let held = self.hold.is_some().then_some(u64::MAX);
-        self.at = self.locked_until().max(delayed).max(held).map(number::indexed);
+        let over = self.locked_until().max(delayed).map(|at| at.min(number::LARGEST - 1));
+        self.at = if self.hold.is_some() { Some(number::LARGEST) } else { over };
         self.writes = crate::doubt::with_write(std::mem::take(&mut self.writes), write);
     }
 }
@@ -277,7 +280,7 @@ pub(crate) struct Item {
     pub(crate) iid: Option<String>,
     #[serde(default)]
     pub(crate) slot: u8,
-    /// The time from which the item may be fetched, for the repair query.
+    /// The time from which the item may be fetched, for the repair query. A message that is set aside has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<u64>,
     /// The order of delivery: rank, time, sequence.
@@ -304,6 +307,9 @@ pub(crate) struct Item {
     pub(crate) activity_id: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tag: Option<String>,
+    /// The tag of a waiting activity in the form of [`ids::queue`], for the repair query.
+    #[serde(rename = "wq", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) queue: Option<String>,
     #[serde(rename = "sid", default, skip_serializing_if = "Option::is_none")]
     pub(crate) session_id: Option<String>,
     #[serde(rename = "n", default)]
@@ -316,6 +322,9 @@ pub(crate) struct Item {
     /// Name and version of the orchestration that scheduled an activity.
     #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
     pub(crate) orchestration: Option<(String, String)>,
+    /// The time at which an intent was stored.
+    #[serde(with = "number::option", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<u64>,
     /// The instance that an intent is for, and the document that it creates there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) to: Option<Target>,

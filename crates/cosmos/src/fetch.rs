@@ -4,6 +4,7 @@ use crate::document::{Address, Instance, Item, Lock, Versioned};
 use crate::error::contended;
 use crate::hold;
 use crate::instance::Written;
+use crate::limit;
 use crate::load::{Loaded, SeenGate, needs_recovery};
 use crate::message::{Waiting, counted, taken};
 use crate::park::{IsGone, Tried};
@@ -126,7 +127,12 @@ impl Store {
         if hold::is_held(&loaded.instance, &loaded.messages) {
             let seen: Vec<Seen> = loaded.messages.iter().map(Waiting::seen).collect();
             self.ready.learned_held(&address.id, now, &seen, generation);
+            self.set_all_aside(FETCH, address).await;
             return Ok(Attempt::Nothing);
+        }
+        if loaded.instance.aside > 0 {
+            self.end_hold(FETCH, address, loaded.etag.as_deref(), loaded.instance).await?;
+            return Ok(Attempt::Retry);
         }
         // A cancellation has released the instance.
         loaded.instance.hold = None;
@@ -322,9 +328,10 @@ impl Store {
             is_partial: batch.is_partial,
             covers: batch.rows.iter().map(|row| row.item.id.clone()).collect(),
         });
-        let written =
-            self.write_instance(FETCH, etag.as_deref(), &mut instance, self.uid(), operations, None).await?;
+        let claim = self.write_instance(FETCH, etag.as_deref(), &mut instance, self.uid(), operations, None);
+        let written = limit::under(ask.lock_timeout, claim).await?;
         let Written::Done { etag, is_last: true, .. } = written else { return Ok(Attempt::Retry) };
+        self.lease_lasts(secret, ask.lock_timeout);
         self.hold_turn(secret, Versioned { etag, document: instance.clone() });
         if !batch.is_partial && batch.damaged.is_empty() {
             self.tails.leased(secret, batch.ground);

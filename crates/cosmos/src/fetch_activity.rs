@@ -2,6 +2,7 @@
 
 use crate::activity::Wrote;
 use crate::document::{ActivityLock, Address, Item, Versioned};
+use crate::limit;
 use crate::message::dead_letter;
 use crate::number::indexed;
 use crate::park::{IsGone, Tried};
@@ -165,10 +166,9 @@ impl Store {
         item.at = Some(indexed(until.max(item.visible_at)));
         item.w = self.uid();
         let decoded = rows::decode_activity(&address.id, &item.d);
-        let Wrote::Done(etag) = self.write_activity(FETCH, address, &found, item.clone(), Vec::new()).await?
-        else {
-            return Ok(None);
-        };
+        let claim = self.write_activity(FETCH, address, &found, item.clone(), Vec::new());
+        let Wrote::Done(etag) = limit::under(ask.lock_timeout, claim).await? else { return Ok(None) };
+        self.lease_lasts(secret, ask.lock_timeout);
         self.ready.stored_activity(address, &item, &etag);
         let (failures, last_error) = item.failures.clone().unwrap_or_default();
         let fetched = decoded.ok().map(|activity| FetchedWork {

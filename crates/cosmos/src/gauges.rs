@@ -6,11 +6,12 @@
 //! | running instances | counted | by the tally, if it was counted within a day; else one dispatch slot at a time |
 //! | delayed items | counted | one dispatch slot at a time |
 //! | due items | counted | counted: an idle store has none |
+//! | held instances, and their messages that are set aside | counted | slot by slot |
 //!
 //! One dispatch slot at a time: see [`crate::rolling`].
 
 use crate::document::Item;
-use crate::number::parameter;
+use crate::number::{self, parameter};
 use crate::pending::{Covers, Depths, MOST_COUNTED};
 use crate::rolling::Rolling;
 use crate::sql;
@@ -35,12 +36,22 @@ const KINDS: usize = 5;
 pub(crate) struct Gauges {
     running: Mutex<Option<Rolling<1>>>,
     later: Mutex<Option<Rolling<KINDS>>>,
+    held: Mutex<Option<Rolling<2>>>,
 }
 
 /// A running instance, as a count reads it.
 #[derive(Deserialize)]
 struct Running {
     slot: u8,
+}
+
+/// A held instance, as a count reads it.
+#[derive(Deserialize)]
+struct HeldSize {
+    slot: u8,
+    /// The messages that are set aside.
+    #[serde(with = "number", default)]
+    aside: u64,
 }
 
 impl Store {
@@ -89,13 +100,41 @@ impl Store {
         Ok(running)
     }
 
+    /// The number of held instances, and of their messages that are set aside.
+    pub(crate) async fn held_sums(&self, operation: &str) -> Result<[u64; 2], ProviderError> {
+        let (most, never) = (self.exactly(), [("@never", number::LARGEST.into())]);
+        if locked(&self.gauges.held).is_none() {
+            let read = most.saturating_add(1);
+            let rows: Vec<HeldSize> = self.client.query_all(operation, sql::HELD_SIZES, &never, read).await?;
+            if rows.len() <= most {
+                return Ok([rows.len() as u64, rows.iter().map(|row| row.aside).sum()]);
+            }
+            locked(&self.gauges.held).get_or_insert_with(|| Rolling::new(most));
+        }
+        let now = self.now();
+        let mut slots = locked(&self.gauges.held).as_ref().map_or(Vec::new(), |rolling| rolling.due(now));
+        let rows: Vec<HeldSize> = self.rows_of(operation, sql::HELD_SIZES_IN, &never, &mut slots).await?;
+        let rows: Vec<(u8, [u64; 2])> = rows.into_iter().map(|row| (row.slot, [1, row.aside])).collect();
+        let mut gauge = locked(&self.gauges.held);
+        let Some(rolling) = gauge.as_mut() else { return Ok([0, 0]) };
+        if !slots.is_empty() {
+            rolling.counted(&slots, &rows, now);
+        }
+        let sums = rolling.sum();
+        if rolling.estimated_rows() <= most {
+            *gauge = None;
+        }
+        Ok(sums)
+    }
+
     /// The waiting items of the store.
     pub(crate) async fn waiting(&self, operation: &str) -> Result<Depths, ProviderError> {
-        let (covers, now, most) = (self.covers(operation).await?, self.now(), self.exactly());
+        let (mut covers, now, most) = (self.covers(operation).await?, self.now(), self.exactly());
         if locked(&self.gauges.later).is_none() {
             let read = most.saturating_add(1);
-            let rows: Vec<Item> = self.client.query_all(operation, sql::WAITING, &[], read).await?;
+            let rows: Vec<Item> = self.client.query_all(operation, sql::QUEUED, &[], read).await?;
             if rows.len() <= most {
+                self.look_up_holds(operation, &rows, &mut covers, now).await?;
                 return self.depths_of(rows, &covers, now).await;
             }
             locked(&self.gauges.later).get_or_insert_with(|| Rolling::new(most));
@@ -103,6 +142,7 @@ impl Store {
         let parameters = [("@now", parameter(now))];
         let due: Vec<Item> = self.client.query_all(operation, sql::DUE, &parameters, MOST_COUNTED).await?;
         let due_rows = due.len();
+        self.look_up_holds(operation, &due, &mut covers, now).await?;
         let mut depths = self.depths_of(due, &covers, now).await?;
         depths += self.later_by_slots(operation, &covers, now, due_rows).await?;
         Ok(depths)

@@ -106,7 +106,7 @@ impl Feed {
             Some(changes) => changes,
             None => store.client.changes(HINTS, &self.partition, self.position.clone()).await?,
         };
-        let page = tokio::time::timeout(crate::client::REQUEST_LIMIT, changes.next()).await;
+        let page = tokio::time::timeout(store.client.limit(), changes.next()).await;
         let page = page.map_err(|_| crate::error::of_status(HINTS, None, ""))?;
         let Some(page) = page else { return Ok((Vec::new(), is_new)) };
         let page = page.map_err(|error| crate::error::failed(HINTS, &error))?;

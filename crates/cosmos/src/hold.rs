@@ -3,6 +3,7 @@
 //! A cancellation releases a held instance: an instance counts as held while no `CancelInstance` message waits for it. The fetch
 //! that delivers the cancellation removes the field.
 
+use crate::aside::waits_for_messages;
 use crate::document::{Address, Held, Instance, Item, Override, Versioned};
 use crate::error::{contended, lost};
 use crate::instance::Written;
@@ -24,11 +25,9 @@ const HELD: &str = "held_instance";
 /// The number of attempts to write an instance that other calls change.
 const ATTEMPTS: usize = 8;
 
-/// A process reads a held instance again after this time, in case that the hint of its release is lost.
+/// A process reads a held instance again after this time, in case that its messages were not set aside and the hint of its release
+/// is lost.
 pub(crate) const LOOK_AGAIN_MS: u64 = 60 * 60 * 1_000;
-
-/// The most held instances that a count reads.
-const MOST_COUNTED: usize = 100_000;
 
 /// Whether a message cancels its instance.
 fn cancels(message: &Waiting) -> bool {
@@ -78,10 +77,11 @@ impl Store {
             }
             document.lock = None;
             document.hold = Some(Held::of(hold, now));
-            let written =
-                self.write_instance(HOLD, etag.as_deref(), &mut document, self.uid(), Vec::new(), None);
+            let aside = self.set_aside(&mut document, &messages)?;
+            let written = self.write_instance(HOLD, etag.as_deref(), &mut document, self.uid(), aside, None);
             if let Written::Done { .. } = written.await? {
                 self.tails.forget(&address.id);
+                self.holds(HOLD, &address, &document, &messages).await;
                 return Ok(HoldOutcome::Held);
             }
         }
@@ -115,16 +115,39 @@ impl Store {
                 }
             }
             instance.hold = Some(Held::of(hold, now));
-            let written =
-                self.write_instance(HOLD_TURN, Some(&etag), &mut instance, self.uid(), Vec::new(), None);
+            let aside = self.set_aside(&mut instance, &messages)?;
+            let written = self.write_instance(HOLD_TURN, Some(&etag), &mut instance, self.uid(), aside, None);
             if let Written::Done { .. } = written.await? {
                 self.drop_turn(secret);
                 self.tails.forget(&address.id);
                 self.ready.locked(&address.id, 0);
+                self.holds(HOLD_TURN, &address, &instance, &messages).await;
                 return Ok(HoldOutcome::Held);
             }
         }
         Err(contended(HOLD_TURN, &address.id))
+    }
+
+    /// The instance is held from now on. Sets the messages aside that the batch of the hold did not take.
+    async fn holds(&self, operation: &str, address: &Address, instance: &Instance, messages: &[Waiting]) {
+        match instance.aside == messages.len() as u64 {
+            true => self.ready.set_aside(&address.id, messages),
+            false => self.set_all_aside(operation, address).await,
+        }
+    }
+
+    /// Ends the hold of an instance that a cancellation releases. A conflict is no error: the caller reads the instance again.
+    pub(crate) async fn end_hold(
+        &self,
+        operation: &str,
+        address: &Address,
+        etag: Option<&str>,
+        mut instance: Instance,
+    ) -> Result<(), ProviderError> {
+        let Some(messages) = self.messages_of(operation, address, &instance).await? else { return Ok(()) };
+        instance.hold = None;
+        let back = self.put_back(&mut instance, &messages)?;
+        self.write_instance(operation, etag, &mut instance, self.uid(), back, None).await.map(drop)
     }
 
     /// Ends the hold of an instance, and sends a hint to the runtime that serves it.
@@ -141,9 +164,18 @@ impl Store {
             }
             document.hold = None;
             let rest = document.rest.unwrap_or(0);
-            let written =
-                self.write_instance(RELEASE, Some(&etag), &mut document, self.uid(), Vec::new(), None);
-            if let Written::Done { .. } = written.await? {
+            let back = self.put_back(&mut document, &messages)?;
+            let written = self.write_instance(RELEASE, Some(&etag), &mut document, self.uid(), back, None);
+            if let Written::Done { etag, is_last, .. } = written.await? {
+                if waits_for_messages(&document) && is_last {
+                    let rest = self.put_all_back(RELEASE, &address, Versioned { etag, document }).await;
+                    if let Err(error) = rest {
+                        tracing::debug!(
+                            target: "duroxide::providers::cosmosdb",
+                            %error, instance, "the next fetch of a released instance puts its messages back"
+                        );
+                    }
+                }
                 self.ready.locked(&address.id, rest);
                 let items: Vec<&Item> = messages.iter().map(|message| &message.item).collect();
                 if !self.owns(&address) {
@@ -196,7 +228,7 @@ impl Store {
     ) -> Result<Vec<HeldInstance>, ProviderError> {
         const LIST: &str = "list_held";
         let mut held = Vec::new();
-        for HeldRow { partition, iid, hold } in self.held_rows(LIST, usize::MAX).await? {
+        for HeldRow { partition, iid, hold } in self.held_rows(LIST).await? {
             let Some(address) = Address::of_document(&partition, iid.as_deref()) else { continue };
             if after.is_none_or(|after| address.id.as_str() > after) {
                 held.push(hold.of_instance(LIST, &address.id)?);
@@ -210,38 +242,27 @@ impl Store {
     /// The numbers of held instances and of their messages.
     pub(crate) async fn held_counts(&self) -> Result<HeldCounts, ProviderError> {
         const COUNT: &str = "count_held";
-        let held = self.held_rows(COUNT, MOST_COUNTED).await?;
-        let messages = match held.is_empty() {
-            true => 0,
-            false => self.waiting(COUNT).await?.held_messages,
+        let [instances, aside] = self.held_sums(COUNT).await?;
+        let messages = match instances {
+            0 => 0,
+            _ => aside + self.waiting(COUNT).await?.held_messages,
         };
-        Ok(HeldCounts { instances: held.len() as u64, messages })
+        Ok(HeldCounts { instances, messages })
     }
 
-    /// The held instances. They are found by the index of `at`, whose time is never reached for a held instance, nor for a lease
-    /// without end.
-    async fn held_rows(&self, operation: &str, most: usize) -> Result<Vec<HeldRow>, ProviderError> {
+    /// The held instances. They are found by the index of `at`, whose time is never reached for a held instance.
+    async fn held_rows(&self, operation: &str) -> Result<Vec<HeldRow>, ProviderError> {
         let never = [("@never", number::LARGEST.into())];
-        let found: Vec<MaybeHeld> = self.client.query_all(operation, sql::HELD, &never, most).await?;
-        let held = |MaybeHeld { partition, iid, hold }| hold.map(|hold| HeldRow { partition, iid, hold });
-        Ok(found.into_iter().filter_map(held).collect())
+        self.client.query_all(operation, sql::HELD, &never, usize::MAX).await
     }
 }
 
-/// An instance that is never due, as a list or a count reads it.
+/// A held instance, as a list reads it.
 #[derive(Deserialize)]
-struct MaybeHeld {
+struct HeldRow {
     #[serde(rename = "instanceId")]
     partition: String,
     #[serde(default)]
-    iid: Option<String>,
-    #[serde(default)]
-    hold: Option<Held>,
-}
-
-/// A held instance.
-struct HeldRow {
-    partition: String,
     iid: Option<String>,
     hold: Held,
 }

@@ -3,6 +3,8 @@
 use crate::CosmosDBProvider;
 use crate::document::Address;
 use crate::store::locked;
+use outlast_provider::ProviderError;
+use serde::de::IgnoredAny;
 
 impl CosmosDBProvider {
     /// Runs the due steps of the background task: heartbeat, slot table, hints, repair.
@@ -20,6 +22,13 @@ impl CosmosDBProvider {
     /// Whether this process owns the slot of an instance.
     pub fn owns_slot_of(&self, instance: &str) -> bool {
         self.store.owns(&Address::of(instance))
+    }
+
+    /// The number of records of deletions.
+    pub async fn count_records(&self) -> Result<usize, ProviderError> {
+        let records: Vec<IgnoredAny> =
+            self.store.client.query("records", crate::layout::SYSTEM, crate::sql::RECORDS, &[]).await?;
+        Ok(records.len())
     }
 
     /// The number of fetches that wait for work.

@@ -187,6 +187,11 @@ fn encoded(text: &str) -> String {
     }
 }
 
+/// The queue of an activity, by its tag. The two forms keep an empty tag and no tag apart.
+pub(crate) fn queue(tag: Option<&str>) -> String {
+    tag.map_or_else(|| "-".to_string(), |tag| format!("+{tag}"))
+}
+
 pub(crate) fn sha256_hex(text: &str) -> String {
     use fmt::Write as _;
     let mut hex = String::with_capacity(64);

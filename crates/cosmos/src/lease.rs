@@ -83,6 +83,7 @@ impl Store {
                 self.write_instance(RENEW, Some(&etag), &mut instance, self.uid(), Vec::new(), None).await?;
             if let Written::Done { etag, is_last, .. } = written {
                 *held = is_last.then_some(Versioned { etag, document: instance });
+                self.lease_lasts(secret, extend_for);
                 self.ready.locked(&address.id, until);
                 return Ok(());
             }

@@ -8,9 +8,10 @@
 //! |---|---|
 //! | `provider`, `admin` | the contract |
 //! | `fetch`, `load`, `lease`, `message`, `orphans`, `park`, `seats` | fetches of turns |
+//! | `hold`, `aside` | holds of instances, and their messages |
 //! | `ready`, `ready_activity`, `hints`, `offers`, `repair`, `heartbeat` | how ready work is found |
 //! | `commit`, `prepare`, `record`, `recover`, `ahead`, `tail` | commits of turns |
-//! | `activity`, `fetch_activity`, `session`, `outbox` | activities, their sessions, and messages between instances |
+//! | `activity`, `fetch_activity`, `session`, `outbox`, `reconcile` | activities, their sessions, and messages between instances |
 //! | `history`, `kv`, `start`, `list`, `pending`, `gauges`, `rolling`, `tally`, `delete`, `prune` | the other operations |
 //! | `instance` | fenced writes of the document of an instance |
 //! | `client`, `account`, `open`, `probe`, `tls`, `error`, `sql` | the container: how it is opened, and requests to it |
@@ -24,6 +25,7 @@
 //! | `staging` | the batches of a turn |
 //! | `doubt` | whether a write was applied whose answer is an error |
 //! | `slots`, `fleet`, `leases` | which runtime serves which dispatch slot |
+//! | `limit` | how long a request may take |
 //! | `pace` | how often hints are read |
 //! | `clock` | the time of the service |
 
@@ -33,6 +35,7 @@ mod account;
 mod activity;
 mod admin;
 mod ahead;
+mod aside;
 mod audit;
 mod client;
 mod clock;
@@ -61,6 +64,7 @@ mod kv;
 mod layout;
 mod lease;
 pub mod leases;
+mod limit;
 mod list;
 mod load;
 mod message;
@@ -86,6 +90,7 @@ mod purge;
 mod ready;
 mod ready_activity;
 mod recent;
+mod reconcile;
 mod record;
 mod recover;
 mod repair;

@@ -1,5 +1,6 @@
 //! Reads of the documents for a turn: the instance, its messages and its gate, in one page where possible.
 
+use crate::aside::waits_for_messages;
 use crate::document::{Address, Gate, Instance, Item, Versioned};
 use crate::error::damaged;
 use crate::number::{indexed, parameter};
@@ -66,7 +67,12 @@ fn decoded<T: DeserializeOwned>(
     serde_json::from_value(document).map_err(failed)
 }
 
-/// Whether an attempt at a turn was given up and left documents behind.
+/// Whether an attempt at a turn was given up and left documents behind, or messages are set aside after the end of a hold.
 pub(crate) fn needs_recovery(instance: &Instance) -> bool {
+    has_leftovers(instance) || waits_for_messages(instance)
+}
+
+/// Whether an attempt at a turn was given up and left documents behind.
+pub(crate) fn has_leftovers(instance: &Instance) -> bool {
     instance.staged.is_some() || !instance.dead.is_empty() || !instance.dropped.is_empty()
 }

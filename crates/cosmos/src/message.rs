@@ -128,6 +128,7 @@ pub(crate) fn dead_letter(
     Item {
         t: "z".to_string(),
         at: None,
+        queue: None,
         lock: None,
         attempts,
         dead: Some(Dead { queue: queue.as_str().to_string(), reason, at: now, sequence }),

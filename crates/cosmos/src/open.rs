@@ -23,7 +23,7 @@ const PARTITION_KEY: &str = "/instanceId";
 
 /// The properties that queries filter and sort by. All others are not indexed: a write is billed for each index.
 const INDEXED: [&str; 9] = ["/t/?", "/slot/?", "/at/?", "/x/?", "/e/?", "/o/?", "/ct/?", "/st/?", "/par/?"];
-const INDEXED_TOO: [&str; 6] = ["/sid/?", "/own/?", "/rev/?", "/key/?", "/tag/?", "/dead/n/?"];
+const INDEXED_TOO: [&str; 7] = ["/since/?", "/sid/?", "/own/?", "/rev/?", "/key/?", "/wq/?", "/dead/n/?"];
 
 /// Attempts of a request of an account that is throttled or busy.
 const ATTEMPTS: u32 = 10;
@@ -62,7 +62,7 @@ pub(crate) async fn open(config: &CosmosDBProviderConfig, options: &CosmosDBOpti
     let properties = patient.again(|| container.read(None)).await;
     let properties = properties.and_then(|properties| properties.into_model());
     check(config, &properties.map_err(|error| CosmosStoreError::of("reading the container", &error))?)?;
-    let client = Client::new(container);
+    let client = Client::new(container, options.deadline);
     if options.creates {
         probe(&client, options.opening_pause).await?;
     }

@@ -109,8 +109,10 @@ pub struct CosmosDBOptions {
     pub creates: bool,
     /// The interval at which a process searches for work whose hint was lost, and for timers that are due soon. At most a minute.
     pub repair_interval: Duration,
-    /// Hands out the dispatch slots of instances whose work this process looks for. `None`: the processes share them through a
-    /// table in the container. All processes of a container should do the same.
+    /// The longest time of a request: from 50 ms to 10 s. A request under a lease has a third of the lease, if that is shorter.
+    pub deadline: Duration,
+    /// Hands out the dispatch slots of instances whose work this process looks for. `None`: the processes share them through a table in the
+    /// container. All processes of a container should do the same.
     pub leases: Option<Arc<dyn LeaseProvider>>,
     /// The store's time. `None` is the machine's clock, corrected by the clock of Cosmos DB.
     pub clock: Option<Arc<dyn Clock>>,
@@ -126,6 +128,9 @@ pub struct CosmosDBOptions {
     /// sixteen times.
     #[doc(hidden)]
     pub opening_pause: Duration,
+    /// The intents that one round of the reconciler reads, for tests.
+    #[doc(hidden)]
+    pub intents_at_once: usize,
     /// The number of instances up to which counts are exact, for tests.
     #[doc(hidden)]
     pub counted_exactly: usize,
@@ -142,12 +147,14 @@ impl Default for CosmosDBOptions {
             poll_interval: Duration::from_secs(1),
             creates: true,
             repair_interval: Duration::from_secs(60),
+            deadline: crate::limit::LONGEST,
             leases: None,
             clock: None,
             entropy: Arc::new(OsEntropy),
             machine: None,
             batch: (limits.operations, limits.bytes),
             opening_pause: Duration::from_millis(500),
+            intents_at_once: crate::reconcile::MOST_AT_ONCE,
             counted_exactly: COUNTED_EXACTLY,
         }
     }
@@ -169,6 +176,7 @@ impl fmt::Debug for CosmosDBOptions {
             .field("poll_interval", &self.poll_interval)
             .field("creates", &self.creates)
             .field("repair_interval", &self.repair_interval)
+            .field("deadline", &self.deadline)
             .field("has_leases", &self.leases.is_some())
             .finish_non_exhaustive()
     }

@@ -8,36 +8,22 @@ use crate::document::{Address, Gate, Item, Target};
 use crate::doubt::{Refusal, Verdict};
 use crate::error::damaged;
 use crate::ids::Uid;
-use crate::number::{indexed, parameter};
+use crate::number::parameter;
 use crate::slots::slot_of;
 use crate::sql;
 use crate::store::{Store, locked};
-use futures::StreamExt;
-use metrics::gauge;
 use outlast_model::json;
-use outlast_provider::{ErrorClass, ProviderError, ScheduledActivityIdentifier, saturating_ms};
+use outlast_provider::{ProviderError, ScheduledActivityIdentifier};
 use outlast_provider_kit::plan::{activity_row, message_row};
 use serde::Deserialize;
-use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 pub use crate::injector::OutboxFaultInjector;
 
-const DELIVER: &str = "deliver";
-
-/// The longest pause between two searches for undelivered intents.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+pub(crate) const DELIVER: &str = "deliver";
 
 /// Attempts of a delivery that is in doubt.
 const ATTEMPTS: usize = 4;
-
-/// The intents that one search delivers. The next search, one interval later, delivers more.
-const MOST_AT_ONCE: usize = 1_000;
-
-/// The instances to which one search delivers at the same time.
-const TARGETS_AT_ONCE: usize = 8;
 
 /// Whether a document exists.
 #[derive(Deserialize)]
@@ -47,7 +33,7 @@ impl Store {
     /// Delivers an intent now; the reconciler delivers it later if that fails.
     pub(crate) async fn deliver_soon(&self, intent: Item) {
         if let Err(error) = self.deliver(&intent).await {
-            put_off(&intent, &error);
+            log_later(&intent, &error);
         }
     }
 
@@ -57,7 +43,7 @@ impl Store {
         self.remove_intent(intent).await
     }
 
-    async fn remove_intent(&self, intent: &Item) -> Result<(), ProviderError> {
+    pub(crate) async fn remove_intent(&self, intent: &Item) -> Result<(), ProviderError> {
         let removed = self.client.batch(&intent.partition, vec![Op::delete(&intent.id, None)]).await?;
         match removed.verdict() {
             Verdict::Applied | Verdict::Refused(Refusal::Absent) => Ok(()),
@@ -150,72 +136,6 @@ impl Store {
         }
     }
 
-    /// Delivers intents that their committer did not deliver, up to [`MOST_AT_ONCE`]; returns the number of undelivered intents.
-    pub(crate) async fn reconcile(self: &Arc<Self>) -> Result<usize, ProviderError> {
-        let now = self.now();
-        let parameters = [("@now", parameter(indexed(now)))];
-        let rows: Vec<serde_json::Value> =
-            self.client.query_all("reconcile", sql::INTENTS, &parameters, MOST_AT_ONCE).await?;
-        let count = rows.len();
-        let found: Vec<Item> = rows.into_iter().filter_map(decoded).collect();
-        let lag = lag_ms(&found, now, saturating_ms(self.config.reconciler_age_threshold));
-        gauge!("outlast_outbox_lag_seconds").set(Duration::from_millis(lag).as_secs_f64());
-        // A target that is throttled is asked once, and delays no other target.
-        let mut by_target: Vec<Vec<Item>> = Vec::new();
-        let mut places: HashMap<Option<String>, usize> = HashMap::new();
-        for intent in found {
-            let target = intent.to.as_ref().map(|target| target.instance.clone());
-            let place = *places.entry(target).or_insert(by_target.len());
-            match by_target.get_mut(place) {
-                Some(intents) => intents.push(intent),
-                None => by_target.push(vec![intent]),
-            }
-        }
-        let failing = Mutex::default();
-        let deliveries = futures::stream::iter(by_target);
-        deliveries
-            .for_each_concurrent(TARGETS_AT_ONCE, |intents| self.deliver_to_one(intents, &failing))
-            .await;
-        Ok(count)
-    }
-
-    /// Delivers intents to one instance, until the instance does not accept them for now. `failing` are the partitions of senders
-    /// that do not answer for now.
-    async fn deliver_to_one(&self, intents: Vec<Item>, failing: &Mutex<HashSet<String>>) {
-        for intent in intents {
-            if locked(failing).contains(&intent.partition) {
-                continue;
-            }
-            let senders = |error: &ProviderError| {
-                put_off(&intent, error);
-                if error.is_retryable() {
-                    locked(failing).insert(intent.partition.clone());
-                }
-            };
-            match self.is_committed(&intent).await {
-                Ok(true) => {}
-                Ok(false) => continue,
-                // The text of the error may quote the document.
-                Err(error) if ErrorClass::of(&error) == ErrorClass::Damaged => {
-                    senders(&damaged(DELIVER, format!("the sender of intent '{}'", intent.id)));
-                    continue;
-                }
-                Err(error) => {
-                    senders(&error);
-                    continue;
-                }
-            }
-            if let Err(error) = self.hand_over(&intent).await {
-                put_off(&intent, &error);
-                if error.is_retryable() {
-                    return;
-                }
-            } else if let Err(error) = self.remove_intent(&intent).await {
-                senders(&error);
-            }
-        }
-    }
-
     /// Whether the turn of a document is committed: a staged turn may be given up.
     pub(crate) async fn is_committed(&self, item: &Item) -> Result<bool, ProviderError> {
         if !item.is_staged {
@@ -254,46 +174,12 @@ impl Store {
     }
 }
 
-/// An intent of a search; `None` if it is damaged.
-fn decoded(row: serde_json::Value) -> Option<Item> {
-    let id = row["id"].as_str().unwrap_or("?").to_string();
-    let decoded = serde_json::from_value(row);
-    if decoded.is_err() {
-        // The text of the error may quote the message.
-        tracing::warn!(target: "duroxide::providers::cosmosdb::outbox", intent = %id, "an intent does not decode");
-    }
-    decoded.ok()
-}
-
 /// Logs that an intent is not delivered yet.
-fn put_off(intent: &Item, error: &ProviderError) {
+pub(crate) fn log_later(intent: &Item, error: &ProviderError) {
     tracing::warn!(
         target: "duroxide::providers::cosmosdb::outbox",
         %error, intent = %intent.id, "a message to another instance is delivered later"
     );
-}
-
-/// The age of the oldest undelivered intent; 0 if there is none. An intent counts as undelivered after `threshold`.
-fn lag_ms(undelivered: &[Item], now: u64, threshold: u64) -> u64 {
-    let due = undelivered.iter().filter_map(|intent| intent.at).min();
-    due.map_or(0, |due| now.saturating_sub(due).saturating_add(threshold))
-}
-
-/// Searches for undelivered intents: often at first, and less often while there are none.
-pub(crate) async fn reconciler(store: std::sync::Weak<Store>, interval: Duration) {
-    let mut pause = interval;
-    loop {
-        tokio::time::sleep(pause).await;
-        let Some(store) = store.upgrade() else { return };
-        pause = match store.reconcile().await {
-            Ok(0) => (2 * pause).min(LONGEST_PAUSE.max(interval)),
-            Ok(_) => interval,
-            Err(error) => {
-                tracing::debug!(target: "duroxide::providers::cosmosdb::outbox", %error, "reconciling failed");
-                (2 * pause).min(LONGEST_PAUSE.max(interval))
-            }
-        };
-    }
 }
 
 /// The write id of a delivery that a completion makes.

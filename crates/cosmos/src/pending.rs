@@ -1,18 +1,22 @@
 //! The messages and activities that wait for one instance, and those of the queues: pages, depths and counts by tag.
 
-use crate::document::{Address, Held, Instance, Item, Lock, Override, Versioned};
+use crate::document::{Address, Instance, Item, Lock, Override, Versioned};
 use crate::error::{contended, refused};
 use crate::hold::is_held;
+use crate::ids;
 use crate::message::counted;
+use crate::number;
 use crate::sql;
 use crate::store::Store;
+use futures::{StreamExt, TryStreamExt};
 use outlast_model::json;
 use outlast_provider::{
     DeadLetterQueue, InstanceItem, PendingWork, ProviderError, QueuePage, QueuedItem, TagDepth,
 };
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::AddAssign;
 
 const PENDING: &str = "pending";
@@ -28,7 +32,7 @@ const READS: usize = crate::history::READS;
 pub(crate) struct Depths {
     pub(crate) messages: u64,
     pub(crate) delayed_messages: u64,
-    /// Messages of held instances, which the other numbers leave out.
+    /// Messages of held instances that are not set aside yet. The other numbers leave them out.
     pub(crate) held_messages: u64,
     pub(crate) activities: u64,
     pub(crate) delayed_activities: u64,
@@ -83,8 +87,27 @@ impl Place {
     }
 }
 
-/// The instances whose messages may not all be deliverable, by their partitions.
-pub(crate) struct Covers(HashMap<String, Cover>);
+/// The instances whose messages may not all be deliverable.
+pub(crate) struct Covers {
+    /// Instances with leases and delays, by their partitions.
+    busy: HashMap<String, Cover>,
+    /// The partitions of held instances that have due messages.
+    held: HashSet<String>,
+}
+
+/// The instances with due messages of which a count looks whether they are held. Most messages of held instances are set aside
+/// ([`crate::aside`]), so that a count does not meet them.
+const MOST_LOOKED_UP: usize = 64;
+
+/// Lookups at the same time.
+const LOOKUPS: usize = 8;
+
+/// An instance that may be held.
+#[derive(Deserialize)]
+struct MaybeHeld {
+    #[serde(default)]
+    hold: Option<IgnoredAny>,
+}
 
 /// The fields of an instance that decide which of its messages wait.
 #[derive(Deserialize)]
@@ -93,8 +116,6 @@ struct Cover {
     partition: String,
     #[serde(default)]
     lock: Option<Lock>,
-    #[serde(default)]
-    hold: Option<Held>,
     #[serde(rename = "over", default)]
     overrides: BTreeMap<String, Override>,
 }
@@ -146,9 +167,10 @@ impl Store {
 
     /// Counts the waiting items, at most [`MOST_COUNTED`]: the cost follows the length of the queues up to that number.
     pub(crate) async fn depths(&self, operation: &str) -> Result<Depths, ProviderError> {
-        let covers = self.covers(operation).await?;
-        let waiting: Vec<Item> = self.client.query_all(operation, sql::WAITING, &[], MOST_COUNTED).await?;
-        self.depths_of(waiting, &covers, self.now()).await
+        let (mut covers, now) = (self.covers(operation).await?, self.now());
+        let waiting: Vec<Item> = self.client.query_all(operation, sql::QUEUED, &[], MOST_COUNTED).await?;
+        self.look_up_holds(operation, &waiting, &mut covers, now).await?;
+        self.depths_of(waiting, &covers, now).await
     }
 
     /// A page in the order of delivery. Items of different instances may have the same place in it, so a read ends before an order that
@@ -263,10 +285,35 @@ impl Store {
         Ok(tags.into_values().take(limit).collect())
     }
 
-    /// The instances with leases, delays and holds.
+    /// The instances with leases and delays.
     pub(crate) async fn covers(&self, operation: &str) -> Result<Covers, ProviderError> {
-        let found: Vec<Cover> = self.client.query_all(operation, sql::LOCKED, &[], MOST_COUNTED).await?;
-        Ok(Covers(found.into_iter().map(|cover| (cover.partition.clone(), cover)).collect()))
+        let never = [("@never", number::LARGEST.into())];
+        let found: Vec<Cover> = self.client.query_all(operation, sql::LOCKED, &never, MOST_COUNTED).await?;
+        let busy = found.into_iter().map(|cover| (cover.partition.clone(), cover)).collect();
+        Ok(Covers { busy, held: HashSet::new() })
+    }
+
+    /// Adds the held instances among those with due messages.
+    pub(crate) async fn look_up_holds(
+        &self,
+        operation: &str,
+        waiting: &[Item],
+        covers: &mut Covers,
+        now: u64,
+    ) -> Result<(), ProviderError> {
+        let due = waiting.iter().filter(|item| item.t == "m" && item.visible_at <= now);
+        let partitions: BTreeSet<&String> = due.map(|item| &item.partition).collect();
+        // A held instance has neither a lease nor a rest.
+        let unknown = partitions.into_iter().filter(|partition| !covers.busy.contains_key(*partition));
+        let lookups = unknown.take(MOST_LOOKED_UP).cloned().map(|partition| async move {
+            let read = self.client.read::<MaybeHeld>(operation, &partition, ids::INSTANCE).await?;
+            Ok::<_, ProviderError>(read.filter(|read| read.document.hold.is_some()).map(|_| partition))
+        });
+        let lookups: Vec<_> = lookups.collect();
+        let held: Vec<Option<String>> =
+            futures::stream::iter(lookups).buffer_unordered(LOOKUPS).try_collect().await?;
+        covers.held.extend(held.into_iter().flatten());
+        Ok(())
     }
 
     /// Counts these items.
@@ -288,12 +335,12 @@ impl Store {
                 }
                 continue;
             }
-            let cover = covers.0.get(&item.partition);
+            let cover = covers.busy.get(&item.partition);
             let lock = cover.and_then(|cover| cover.lock.as_ref()).filter(|lock| lock.until > now);
             if lock.is_some_and(|lock| lock.covers.contains(&item.id)) {
                 continue;
             }
-            if cover.is_some_and(|cover| cover.hold.is_some()) {
+            if covers.held.contains(&item.partition) {
                 depths.held_messages += 1;
                 continue;
             }

@@ -205,6 +205,7 @@ impl Store {
             iid: address.long_id(),
             slot: slot_of(&address.id),
             at: Some(indexed(now.saturating_add(saturating_ms(self.config.reconciler_age_threshold)))),
+            since: Some(indexed(now)),
             sequence,
             rev: Some(rev),
             w: write,

@@ -4,12 +4,12 @@ use crate::activity::GivenBack;
 use crate::error::CosmosStoreError;
 use crate::fetch::{GRACE_MS, TurnAsk};
 use crate::fetch_activity::ActivityAsk;
-use crate::outbox::reconciler;
+use crate::reconcile::reconciler;
 use crate::seats::Takes;
 use crate::store::{Store, locked};
 use crate::tally::flusher;
 use crate::tasks::{Background, finished};
-use crate::{CosmosDBOptions, OutboxFaultInjector, kv, open, park};
+use crate::{CosmosDBOptions, OutboxFaultInjector, kv, limit, open, park};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
@@ -144,7 +144,8 @@ impl CosmosDBProvider {
 
     async fn commit(&self, lock_token: &str, plan: CommitPlan) -> Result<u64, ProviderError> {
         let (store, token) = (Arc::clone(&self.store), lock_token.to_string());
-        finished(crate::commit::ACK, async move { store.commit(&token, &plan).await }).await
+        finished(crate::commit::ACK, async move { store.under(&token, store.commit(&token, &plan)).await })
+            .await
     }
 }
 
@@ -201,7 +202,8 @@ impl Provider for CosmosDBProvider {
         turn: TurnAhead,
     ) -> Result<Completion, ProviderError> {
         let (store, token) = (Arc::clone(&self.store), token.to_string());
-        let call = async move { store.complete_with_turn(&token, completion, turn).await };
+        let call =
+            async move { store.under(&token, store.complete_with_turn(&token, completion, turn)).await };
         finished(crate::activity::ACK, call).await
     }
 
@@ -211,7 +213,8 @@ impl Provider for CosmosDBProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        self.store.abandon_turn(lock_token, delay, ignore_attempt).await
+        let call = self.store.abandon_turn(lock_token, delay, ignore_attempt);
+        self.store.under(lock_token, call).await
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
@@ -258,11 +261,12 @@ impl Provider for CosmosDBProvider {
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
         let (store, token) = (Arc::clone(&self.store), token.to_string());
-        finished(crate::activity::ACK, async move { store.ack_activity(&token, completion).await }).await
+        let call = async move { store.under(&token, store.ack_activity(&token, completion)).await };
+        finished(crate::activity::ACK, call).await
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
-        self.store.renew_activity(token, extend_for).await
+        self.store.under(token, self.store.renew_activity(token, extend_for)).await
     }
 
     async fn renew_session_lock(
@@ -271,7 +275,7 @@ impl Provider for CosmosDBProvider {
         extend_for: Duration,
         idle_timeout: Duration,
     ) -> Result<usize, ProviderError> {
-        self.store.renew_sessions(owner_ids, extend_for, idle_timeout).await
+        limit::under(extend_for, self.store.renew_sessions(owner_ids, extend_for, idle_timeout)).await
     }
 
     async fn cleanup_orphaned_sessions(&self, _idle_timeout: Duration) -> Result<usize, ProviderError> {
@@ -285,7 +289,7 @@ impl Provider for CosmosDBProvider {
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
         let given = if ignore_attempt { GivenBack::Uncounted } else { GivenBack::Counted };
-        self.store.abandon_activity(token, delay, given).await
+        self.store.under(token, self.store.abandon_activity(token, delay, given)).await
     }
 
     async fn abandon_work_noted(
@@ -294,11 +298,12 @@ impl Provider for CosmosDBProvider {
         delay: Option<Duration>,
         error: &str,
     ) -> Result<(), ProviderError> {
-        self.store.abandon_activity(token, delay, GivenBack::Failed(error)).await
+        let call = self.store.abandon_activity(token, delay, GivenBack::Failed(error));
+        self.store.under(token, call).await
     }
 
     async fn hold_turn(&self, lock_token: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {
-        self.store.give_back_for_hold(lock_token, hold).await
+        self.store.under(lock_token, self.store.give_back_for_hold(lock_token, hold)).await
     }
 
     async fn renew_orchestration_item_lock(
@@ -306,7 +311,7 @@ impl Provider for CosmosDBProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        self.store.renew_turn(token, extend_for).await
+        self.store.under(token, self.store.renew_turn(token, extend_for)).await
     }
 
     async fn enqueue_for_orchestrator(

@@ -9,7 +9,7 @@
 
 use crate::client::{Op, is_conflict};
 use crate::delete::{DELETE, Found, record_id};
-use crate::document::{Address, Arrival, Instance, Item};
+use crate::document::{Address, Arrival, DeleteRecord, Instance, Item};
 use crate::doubt::Verdict;
 use crate::error::contended;
 use crate::ids::{self, Uid};
@@ -70,9 +70,17 @@ impl Store {
             let purged = self.purge(DELETE, address, record).await;
             messages += purged.map_err(|error| unfinished(address, error))?;
         }
-        // A record that stays is not read again: no instance names it.
+        // A record that stays is found and removed by the reconciler of a process.
         self.client.batch(layout::SYSTEM, vec![Op::delete(&record_id(record), None)]).await?;
         Ok(messages)
+    }
+
+    /// The same for a record whose deleter died.
+    pub(crate) async fn purge_record(&self, record: &DeleteRecord, uid: Uid) -> Result<(), ProviderError> {
+        for id in &record.ids {
+            self.purge(DELETE, &Address::of(id), uid).await?;
+        }
+        self.client.batch(layout::SYSTEM, vec![Op::delete(&record.id, None)]).await.map(drop)
     }
 
     /// Removes the documents of a deleted instance, the instance last. Returns the number of messages and activities. An error

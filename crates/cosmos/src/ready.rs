@@ -4,9 +4,10 @@
 //! the index immediately; hints ([`crate::hints`]) and the repair query ([`crate::repair`]) add the writes of other processes. A
 //! wrong entry costs a request and loses no message: a fetch reads the partition before it takes a lease.
 
-use crate::client::REQUEST_LIMIT;
 use crate::hints::TurnHint;
 use crate::hold::LOOK_AGAIN_MS;
+use crate::limit;
+use crate::message::Waiting;
 use crate::ready_activity::{ActivityKey, IndexedActivity};
 use crate::recent::Recent;
 use crate::slots::slot_of;
@@ -77,7 +78,7 @@ impl Message {
     /// The time of the next query for a message that a fetch did not find; `None` if its write can no longer arrive.
     fn again_at(&self, now: u64) -> Option<u64> {
         let since = now.saturating_sub(self.hinted_at?);
-        (since < saturating_ms(REQUEST_LIMIT)).then(|| now.saturating_add(since.max(EARLY_PAUSE_MS)))
+        (since < saturating_ms(limit::LONGEST)).then(|| now.saturating_add(since.max(EARLY_PAUSE_MS)))
     }
 }
 
@@ -269,6 +270,17 @@ impl Ready {
         if !has_arrived {
             (turns.is_held, turns.until) = (true, now.saturating_add(LOOK_AGAIN_MS));
         }
+    }
+
+    /// The messages of a held instance are set aside. A release makes them known again.
+    pub(crate) fn set_aside(&self, instance: &str, messages: &[Waiting]) {
+        let mut state = self.state();
+        if let Some(turns) = state.turns.get_mut(instance) {
+            for message in messages {
+                turns.messages.remove(&message.item.id);
+            }
+        }
+        state.place(instance);
     }
 
     /// Records a new end of the lease or the rest of an instance.

@@ -1,6 +1,7 @@
 //! Stages of a turn, and the removal of documents that an attempt left behind. Every batch is guarded by a read of the instance
 //! under `If-Match`, because two attempts at a turn give their documents the same ids.
 
+use crate::aside::waits_for_messages;
 use crate::client::{Op, is_conflict};
 use crate::commit::{ACK, Applied, written};
 use crate::document::{Address, Instance, Pair, Versioned};
@@ -8,6 +9,7 @@ use crate::doubt::{Attempts, Resolved, Verdict, resolve_staged};
 use crate::error::contended;
 use crate::ids::{self, Uid};
 use crate::instance::Written;
+use crate::load::has_leftovers;
 use crate::number::parameter;
 use crate::prepare::Body;
 use crate::sql;
@@ -84,9 +86,25 @@ impl Store {
         Err(contended(ACK, &address.id))
     }
 
-    /// Gives a staged turn up and removes its documents, and removes documents that were consumed. Keeps the lock. Returns the
-    /// instance without these marks; `None` if it changed meanwhile.
+    /// Gives a staged turn up and removes its documents, removes documents that were consumed, and puts messages back that a hold
+    /// had set aside. Keeps the lock. Returns the instance without these marks; `None` if it changed meanwhile.
     pub(crate) async fn recover(
+        &self,
+        operation: &str,
+        address: &Address,
+        mut found: Versioned<Instance>,
+    ) -> Result<Option<Versioned<Instance>>, ProviderError> {
+        if has_leftovers(&found.document) {
+            let Some(swept) = self.sweep(operation, address, found).await? else { return Ok(None) };
+            found = swept;
+        }
+        match waits_for_messages(&found.document) {
+            true => self.put_all_back(operation, address, found).await,
+            false => Ok(Some(found)),
+        }
+    }
+
+    async fn sweep(
         &self,
         operation: &str,
         address: &Address,

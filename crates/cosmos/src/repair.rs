@@ -1,9 +1,9 @@
 //! The query that finds work without a hint: of dispatch slots that this process has just got, of an earlier life of a process, and
 //! of lost hints. Overdue work is found in every dispatch slot.
 
-use crate::client::REQUEST_LIMIT;
 use crate::document::{Address, Item};
 use crate::error::damaged;
+use crate::limit;
 use crate::number::{indexed, parameter};
 use crate::seats::Roles;
 use crate::slots::{LEASE_MS, SKEW_MS, is_overdue};
@@ -61,7 +61,7 @@ impl Store {
 
     /// Queries at the next opportunity, and again when all requests that are running now have ended.
     pub(crate) async fn repair_soon(&self) {
-        let again_at = self.now().saturating_add(saturating_ms(REQUEST_LIMIT));
+        let again_at = self.now().saturating_add(saturating_ms(limit::LONGEST));
         let mut repaired = self.repair.lock().await;
         (repaired.at, repaired.again_at) = (None, Some(again_at));
     }
@@ -99,6 +99,8 @@ impl Store {
             ("@work", serde_json::json!(activities)),
             ("@turnsOverdue", overdue_for(roles.turns)),
             ("@workOverdue", overdue_for(roles.takes_activities())),
+            ("@anyQueue", roles.queues().is_none().into()),
+            ("@queues", serde_json::json!(roles.queues().unwrap_or_default())),
         ];
         let found = self.client.query_all("repair", sql::READY, &parameters, usize::MAX).await;
         repaired.not_before = 0;

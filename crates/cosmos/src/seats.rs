@@ -1,10 +1,11 @@
 //! The fetches of this process: the kinds of work that it takes, and the number of fetches that wait.
 
 use crate::fleet::group_of;
+use crate::ids;
 use crate::slots::HEARTBEAT_MS;
 use crate::store::{Store, locked};
 use outlast_provider::TagFilter;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 /// A process that has not fetched for this time leaves the work to others.
@@ -37,6 +38,23 @@ impl Roles {
     /// Whether a fetch takes activities with this tag.
     pub(crate) fn takes(&self, tag: Option<&str>) -> bool {
         self.activities.values().any(|tags| tags.matches(tag))
+    }
+
+    /// The queues of the activities that the fetches take; `None`: all.
+    pub(crate) fn queues(&self) -> Option<BTreeSet<String>> {
+        let mut queues = BTreeSet::new();
+        for filter in self.activities.values() {
+            let (tags, has_untagged) = match filter {
+                TagFilter::Any => return None,
+                TagFilter::None => continue,
+                TagFilter::DefaultOnly => (None, true),
+                TagFilter::Tags(tags) => (Some(tags), false),
+                TagFilter::DefaultAnd(tags) => (Some(tags), true),
+            };
+            queues.extend(has_untagged.then(|| ids::queue(None)));
+            queues.extend(tags.into_iter().flatten().map(|tag| ids::queue(Some(tag))));
+        }
+        Some(queues)
     }
 
     /// Whether these roles have a kind of work that `others` lacks.

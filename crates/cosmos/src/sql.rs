@@ -25,12 +25,15 @@ queries! {
     EXECUTIONS = "executions";
     FLEET = "fleet";
     HELD = "held";
+    HELD_SIZES = "held_sizes";
+    HELD_SIZES_IN = "held_sizes_in";
     HISTORY = "history";
     INSTANCE_IDS = "instance_ids";
     INSTANCE_IDS_BY_STATUS = "instance_ids_by_status";
     INSTANCES = "instances";
     INSTANCES_OLDEST = "instances_oldest";
     INTENTS = "intents";
+    INTENT_OLDEST = "intent_oldest";
     LATER_IN = "later_in";
     LOCKED = "locked";
     MESSAGE_TIMES = "message_times";
@@ -41,7 +44,9 @@ queries! {
     PAIRS = "pairs";
     PARTITION = "partition";
     QUEUE = "queue";
+    QUEUED = "queued";
     READY = "ready";
+    RECORDS = "records";
     RUNNING = "running";
     RUNNING_IN = "running_in";
     SCHEDULED = "scheduled";

@@ -8,6 +8,7 @@ use crate::gauges::Gauges;
 use crate::heartbeat::Seeker;
 use crate::ids::Uid;
 use crate::leases::Leases;
+use crate::limit;
 use crate::offers::Offers;
 use crate::ready::Ready;
 use crate::seats::{Roles, Seats};
@@ -21,8 +22,10 @@ use crate::{CosmosDBOptions, CosmosDBProviderConfig};
 use outlast_provider::{Entropy, MessageBound, saturating_ms};
 use outlast_provider_kit::{Token, Watches, token};
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 /// An open store.
 pub(crate) struct Store {
@@ -42,11 +45,14 @@ pub(crate) struct Store {
     pub(crate) limits: Limits,
     /// Up to this number of instances are counted one by one.
     pub(crate) counted_exactly: usize,
+    pub(crate) intents_at_once: usize,
     pub(crate) tally: Tally,
     pub(crate) gauges: Gauges,
     entropy: Arc<dyn Entropy>,
     turns: Mutex<HashMap<Uid, Held<Instance>>>,
     activities: Mutex<HashMap<Uid, Held<Item>>>,
+    /// The lengths of the leases of this process, by their secrets.
+    lengths: Mutex<HashMap<Uid, Duration>>,
     /// The sessions as this process knows them; `None`: the session does not exist.
     pub(crate) sessions: Mutex<HashMap<String, Option<Versioned<Session>>>>,
     pub(crate) repair: tokio::sync::Mutex<crate::repair::Repaired>,
@@ -97,11 +103,13 @@ impl Store {
             repair_interval_ms: saturating_ms(options.repair_interval),
             limits: options.limits(),
             counted_exactly: options.counted_exactly,
+            intents_at_once: options.intents_at_once.max(1),
             tally: Tally::default(),
             gauges: Gauges::default(),
             entropy: Arc::clone(&options.entropy),
             turns: Mutex::default(),
             activities: Mutex::default(),
+            lengths: Mutex::default(),
             sessions: Mutex::default(),
             repair: tokio::sync::Mutex::default(),
             repairs: AtomicU64::new(0),
@@ -191,6 +199,26 @@ impl Store {
         Some((secret, Address::of(instance), id.to_string(), held))
     }
 
+    /// Notes the length of a lease that this process took or renewed.
+    pub(crate) fn lease_lasts(&self, secret: Uid, lease: Duration) {
+        let mut lengths = locked(&self.lengths);
+        if lengths.len() >= 2 * MOST_HELD {
+            // Leases that were lost leave entries behind. Without an entry a call has the deadline of the store.
+            lengths.clear();
+        }
+        lengths.insert(secret, lease);
+    }
+
+    /// Runs a call under the lease of a token: its requests fit into the lease.
+    pub(crate) async fn under<T>(&self, token: &str, call: impl Future<Output = T>) -> T {
+        let secret = token::parse(token).map(|(secret, _)| Uid(u128::from_be_bytes(secret)));
+        let lease = secret.and_then(|secret| locked(&self.lengths).get(&secret).copied());
+        match lease {
+            Some(lease) => limit::under(lease, call).await,
+            None => call.await,
+        }
+    }
+
     pub(crate) fn hold_turn(&self, secret: Uid, instance: Versioned<Instance>) {
         let held = Arc::new(tokio::sync::Mutex::new(Some(instance)));
         insert(&mut locked(&self.turns), secret, held);
@@ -199,6 +227,7 @@ impl Store {
     pub(crate) fn drop_turn(&self, secret: Uid) {
         self.tails.released(secret);
         locked(&self.turns).remove(&secret);
+        locked(&self.lengths).remove(&secret);
     }
 
     pub(crate) fn hold_activity(&self, secret: Uid, item: Versioned<Item>) {
@@ -208,6 +237,7 @@ impl Store {
 
     pub(crate) fn drop_activity(&self, secret: Uid) {
         locked(&self.activities).remove(&secret);
+        locked(&self.lengths).remove(&secret);
     }
 }
 

@@ -3,7 +3,9 @@
 use crate::check;
 use crate::program::{LONG, Program};
 use crate::support::{Said, outlast, said};
-use outlast::providers::cosmos::{CosmosDBProvider, CosmosDBProviderConfig};
+use outlast::providers::cosmos::{
+    CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, CosmosStoreError,
+};
 use outlast::providers::{Entropy, OsEntropy, Provider};
 use outlast::runtime::OrchestrationStatus;
 use outlast_cosmos_rig::{AUTHORITY, READ_ONLY_KEY, Rig, RigOptions, Target, target};
@@ -17,6 +19,16 @@ struct Container {
     config: CosmosDBProviderConfig,
 }
 
+/// Deletes a container, if a test created it.
+async fn remove(config: CosmosDBProviderConfig) {
+    let options = CosmosDBOptions { creates: false, ..CosmosDBOptions::default() };
+    match CosmosDBProvider::open(config.clone(), options).await {
+        Ok(store) => store.cleanup().await.expect("the container of a test is deleted"),
+        Err(CosmosStoreError::Missing { .. }) => {}
+        Err(error) => panic!("the container '{}' of a test is left: {error}", config.container),
+    }
+}
+
 impl Container {
     async fn fresh() -> Self {
         let target = target().await.unwrap();
@@ -27,6 +39,7 @@ impl Container {
             container: format!("cli{:032x}", OsEntropy.next_u128()),
             ..CosmosDBProviderConfig::default()
         };
+        target.at_end(remove(config.clone()));
         Self { target, config }
     }
 

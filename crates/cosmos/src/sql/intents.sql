@@ -1,1 +1,1 @@
-SELECT * FROM c WHERE c.t = 'o' AND c.at <= @now ORDER BY c.at
+SELECT * FROM c WHERE c.t = 'o' AND c.at >= @from AND c.at <= @now ORDER BY c.at

@@ -1,1 +1,1 @@
-SELECT c.instanceId, c.lock, c.hold, c.over FROM c WHERE c.t = 'i' AND c.at > 0
+SELECT c.instanceId, c.lock, c.over FROM c WHERE c.t = 'i' AND c.at > 0 AND c.at < @never

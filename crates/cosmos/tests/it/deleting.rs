@@ -1,7 +1,7 @@
 //! Deletions that meet writers, other deletions, and the death of their process.
 
 use crate::factory::fresh_config;
-use crate::kit::{lease, rig_and_store, run, run_executions, signal, turn};
+use crate::kit::{batches_of, lease, rig_and_store, run, run_executions, signal, turn};
 use crate::script::start;
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, OutboxFaultInjector};
 use outlast_cosmos_rig::{Fault, Kind, Rig, Target};
@@ -330,4 +330,91 @@ async fn messages_of_different_ages_are_deleted_with_their_instance() {
     let deleted = store.delete_instances_atomic(&ids(&["a"]), true).await.unwrap();
     assert_eq!((deleted.instances_deleted, deleted.queue_messages_deleted), (1, 3));
     assert_eq!(store.pending("a", 9).await.unwrap().unwrap().message_count, 0);
+}
+
+/// A record whose deleter died, and no call that meets its instances.
+#[tokio::test]
+async fn a_reconciler_completes_a_deletion_whose_process_died_and_removes_its_record() {
+    // The deleter dies before the purge, or after the purge and before the removal of the record.
+    let deaths = [
+        Fault::on(Kind::Batch).partition("a").id("i").always().status(400),
+        Fault::on(Kind::Delete).partition("~sys").before().times(1).status(400),
+    ];
+    for death in deaths {
+        let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+        let config = fresh_config(&target);
+        let dying = process(&config, 0).await;
+        for name in ["a", "b"] {
+            run_executions(&dying, name, 1, 1).await;
+        }
+        let rig = target.rig().unwrap();
+        let died = rig.fault(death);
+        let _ = dying.delete_instances_atomic(&ids(&["a", "b"]), false).await;
+        assert!(died.struck() > 0);
+        drop(dying);
+        rig.clear_faults();
+        let often =
+            CosmosDBProviderConfig { reconciler_interval: Duration::from_millis(20), ..config.clone() };
+        // A young record belongs to a deleter that lives.
+        let young = process(&often, 0).await;
+        let looks = rig.fault(Fault::on(Kind::Query).partition("~sys").after().always());
+        looks.wait_struck(1).await;
+        assert_eq!(young.count_records().await.unwrap(), 1);
+        drop(young);
+        let removed = rig.fault(Fault::on(Kind::Delete).partition("~sys").after().always());
+        let clock: Option<Arc<dyn Clock>> = Some(Arc::new(Wrong(301_000)));
+        let options = CosmosDBOptions { clock, ..CosmosDBOptions::default() };
+        let later = CosmosDBProvider::open(often, options).await.unwrap();
+        removed.wait_struck(1).await;
+        assert_eq!(later.count_records().await.unwrap(), 0);
+        assert!(later.dump().await.unwrap().is_empty(), "no document of the instances is left");
+    }
+}
+
+/// A turn that sends six messages, in batches of four operations, is committed by its last batch.
+async fn uncommitted(nth: u64) -> Option<(Target, CosmosDBProviderConfig)> {
+    let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+    let config = CosmosDBProviderConfig {
+        reconciler_interval: Duration::from_millis(20),
+        reconciler_age_threshold: Duration::ZERO,
+        ..fresh_config(&target)
+    };
+    let quiet = CosmosDBProviderConfig { reconciler_interval: Duration::from_secs(600), ..config.clone() };
+    let mut dying = CosmosDBProvider::open(quiet, batches_of(4)).await.unwrap();
+    dying.set_outbox_fault_injector(OutboxFaultInjector::fail_next(u32::MAX));
+    dying.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    let token = lease(&dying, "a").await;
+    let rig = target.rig().unwrap();
+    let death = rig.fault(Fault::on(Kind::Batch).partition("a").nth(nth).always().status(400));
+    let sending = TurnCommit { orchestrator_items: vec![start("target"); 6], ..turn("a", 1, 1, None) };
+    let died = dying.commit_turn(&token, sending).await.is_err();
+    rig.clear_faults();
+    assert_eq!(died, death.struck() > 0);
+    died.then_some((target, config))
+}
+
+#[tokio::test]
+async fn a_message_of_an_uncommitted_turn_is_not_delivered_when_its_sender_is_deleted() {
+    let mut nth = 2;
+    // At least one batch of intents is stored.
+    while let Some((target, config)) = uncommitted(nth).await {
+        let quiet =
+            CosmosDBProviderConfig { reconciler_interval: Duration::from_secs(600), ..config.clone() };
+        let store = CosmosDBProvider::open(quiet, batches_of(4)).await.unwrap();
+        let rig = target.rig().unwrap();
+        let sent = rig.fault(Fault::on(Kind::Batch).partition("target").after().always());
+        // The reconciler of another process has found the intents, and reads their sender after the deletion.
+        let sender = rig.fault(Fault::on(Kind::Read).partition("a").id("i").before().hold());
+        let reconciling = CosmosDBProvider::open(config, batches_of(4)).await.unwrap();
+        sender.wait_struck(1).await;
+        store.delete_instances_atomic(&ids(&["a"]), true).await.unwrap();
+        assert_eq!(sent.struck(), 0, "the purge delivers messages of the uncommitted turn, batch {nth}");
+        let rounds = rig.fault(Fault::on(Kind::Query).after().always());
+        sender.release();
+        rounds.wait_struck(8).await;
+        assert_eq!(sent.struck(), 0, "the reconciler delivers messages of the uncommitted turn, batch {nth}");
+        drop(reconciling);
+        nth += 1;
+    }
+    assert!(nth > 3, "the turn has several batches: {nth}");
 }

@@ -3,21 +3,62 @@
 use async_trait::async_trait;
 use outlast_conformance::ProviderFactory;
 use outlast_conformance::model::DAMAGED;
-use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, Texts};
+use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, CosmosStoreError, Texts};
 use outlast_cosmos_rig::{Rig, RigOptions, Target, target};
 use outlast_provider::{DeadLetter, Entropy, MessageBound, OsEntropy, Provider};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// A configuration for a container that no other test has.
+/// A configuration for a container that no other test has. The container is removed from an account when the target is dropped.
 pub(crate) fn fresh_config(target: &Target) -> CosmosDBProviderConfig {
-    CosmosDBProviderConfig {
+    let config = CosmosDBProviderConfig {
         endpoint: target.endpoint().to_string(),
         key: target.key().to_string(),
         database: "outlast-test".to_string(),
         container: format!("t{:032x}", OsEntropy.next_u128()),
         ..CosmosDBProviderConfig::default()
+    };
+    target.at_end(remove(config.clone()));
+    config
+}
+
+/// Deletes a container, if a test created it.
+pub(crate) async fn remove(config: CosmosDBProviderConfig) {
+    let options = CosmosDBOptions { creates: false, ..CosmosDBOptions::default() };
+    match CosmosDBProvider::open(config.clone(), options).await {
+        Ok(store) => store.cleanup().await.expect("the container of a test is deleted"),
+        Err(CosmosStoreError::Missing { .. }) => {}
+        Err(error) => panic!("the container '{}' of a test is left: {error}", config.container),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+    use outlast_provider::ProviderAdmin;
+    use std::panic::AssertUnwindSafe;
+
+    #[tokio::test]
+    async fn a_test_that_fails_leaves_no_container_in_its_account() {
+        let rig = Rig::start().await.unwrap();
+        let account = || Target::account(rig.endpoint(), rig.key());
+        let elsewhere = account();
+        let config = fresh_config(&elsewhere);
+        let failing = async {
+            let target = elsewhere;
+            let store = CosmosDBProvider::new_with_config(config.clone()).await.unwrap();
+            store.list_instances().await.unwrap();
+            assert!(target.rig().is_some(), "the failure of a test");
+        };
+        AssertUnwindSafe(failing).catch_unwind().await.unwrap_err();
+        let options = CosmosDBOptions { creates: false, ..CosmosDBOptions::default() };
+        let left = CosmosDBProvider::open(config, options).await;
+        assert!(matches!(left, Err(CosmosStoreError::Missing { .. })), "{left:?}");
+        // A test that created no container removes none.
+        let unused = account();
+        fresh_config(&unused);
     }
 }
 

@@ -257,3 +257,84 @@ async fn a_target_or_a_sender_that_fails_does_not_delay_other_messages() {
         assert_eq!(alive.pending("bad", 9).await.unwrap().unwrap().message_count, 7, "{fault:?}");
     }
 }
+
+/// A container in which a process died before it delivered 60 messages of `source`, one to each of `bad-0` to `bad-59`, and then a
+/// message of `fine` to `good`.
+async fn sixty_undelivered() -> (Target, CosmosDBProviderConfig) {
+    let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+    let config = CosmosDBProviderConfig {
+        reconciler_interval: Duration::from_millis(20),
+        reconciler_age_threshold: Duration::from_millis(1),
+        ..fresh_config(&target)
+    };
+    let quiet = CosmosDBProviderConfig { reconciler_interval: Duration::from_secs(600), ..config.clone() };
+    let mut dead = CosmosDBProvider::new_with_config(quiet).await.unwrap();
+    dead.set_outbox_fault_injector(OutboxFaultInjector::fail_next(u32::MAX));
+    let bad = (0..60).map(|nth| start(&format!("bad-{nth}"))).collect();
+    for (sender, orchestrator_items) in [("source", bad), ("fine", vec![start("good")])] {
+        dead.enqueue_for_orchestrator(start(sender), None).await.unwrap();
+        let token = lease(&dead, sender).await;
+        dead.commit_turn(&token, TurnCommit { orchestrator_items, ..turn(sender, 1, 1, None) })
+            .await
+            .unwrap();
+    }
+    (target, config)
+}
+
+/// A process whose reconciler reads 20 intents in a round.
+async fn reconciling(config: &CosmosDBProviderConfig) -> CosmosDBProvider {
+    let options = CosmosDBOptions { intents_at_once: 20, ..CosmosDBOptions::default() };
+    CosmosDBProvider::open(config.clone(), options).await.unwrap()
+}
+
+#[tokio::test]
+async fn more_targets_that_fail_than_a_round_takes_do_not_delay_later_messages() {
+    for status in [429, 400] {
+        let (target, config) = sixty_undelivered().await;
+        let rig = target.rig().unwrap();
+        let failing = rig.fault(Fault::on(Kind::Batch).partitions_from("bad-").always().status(status));
+        let removals = |sender: &str| rig.fault(Fault::on(Kind::Delete).partition(sender).after().always());
+        let (removed, later) = (removals("fine"), removals("source"));
+        let alive = [reconciling(&config).await, reconciling(&config).await];
+        removed.wait_struck(1).await;
+        assert_eq!(alive[0].pending("good", 9).await.unwrap().unwrap().message_count, 1);
+        assert!(failing.struck() > 0 && later.struck() == 0, "{status}");
+        failing.remove();
+        later.wait_struck(60).await;
+        for nth in 0..60 {
+            let waits = alive[1].pending(&format!("bad-{nth}"), 9).await.unwrap().unwrap();
+            assert_eq!(waits.message_count, 1, "{status}: the message to bad-{nth}");
+        }
+    }
+}
+
+/// Intents whose sender refuses writes can neither be removed nor put off.
+#[tokio::test]
+async fn more_intents_of_a_throttled_sender_than_a_round_takes_do_not_delay_other_senders() {
+    let (target, config) = sixty_undelivered().await;
+    let rig = target.rig().unwrap();
+    let writes = |kind| rig.fault(Fault::on(kind).partition("source").always().status(429));
+    let throttled = [writes(Kind::Delete), writes(Kind::Replace)];
+    let removals = |sender: &str| rig.fault(Fault::on(Kind::Delete).partition(sender).after().always());
+    let (removed, later) = (removals("fine"), removals("source"));
+    let alive = reconciling(&config).await;
+    removed.wait_struck(1).await;
+    assert!(throttled[0].struck() > 0);
+    throttled.iter().for_each(|fault| fault.remove());
+    later.wait_struck(60).await;
+    assert_eq!(alive.pending("bad-59", 9).await.unwrap().unwrap().message_count, 1);
+}
+
+#[tokio::test]
+async fn a_target_that_fails_is_asked_less_and_less_often() {
+    let (target, config) = undelivered().await;
+    let rig = target.rig().unwrap();
+    let failing = rig.fault(Fault::on(Kind::Batch).partition("bad").always().status(400));
+    let rounds = rig.fault(Fault::on(Kind::Query).after().always());
+    let alive = CosmosDBProvider::new_with_config(config).await.unwrap();
+    // A round has a query for the oldest intent and one for those that are due, with a page for each of four physical partitions.
+    rounds.wait_struck(8 * 40).await;
+    let asked = failing.struck();
+    assert!((2..7 * 20).contains(&asked), "40 rounds asked for 7 messages {asked} times");
+    drop(alive);
+}

@@ -1,6 +1,8 @@
 //! Containers of Cosmos DB: each test has its own.
 
-use outlast::providers::cosmos::{CosmosDBProvider, CosmosDBProviderConfig};
+use outlast::providers::cosmos::{
+    CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, CosmosStoreError,
+};
 use outlast::providers::{Entropy, OsEntropy, Provider};
 use outlast_cosmos_rig::{Rig, RigOptions, Target, target};
 use std::sync::Arc;
@@ -9,6 +11,16 @@ use std::sync::Arc;
 pub(crate) struct Container {
     config: CosmosDBProviderConfig,
     _target: Target,
+}
+
+/// Deletes a container, if a test created it.
+async fn remove(config: CosmosDBProviderConfig) {
+    let options = CosmosDBOptions { creates: false, ..CosmosDBOptions::default() };
+    match CosmosDBProvider::open(config.clone(), options).await {
+        Ok(store) => store.cleanup().await.expect("the container of a test is deleted"),
+        Err(CosmosStoreError::Missing { .. }) => {}
+        Err(error) => panic!("the container '{}' of a test is left: {error}", config.container),
+    }
 }
 
 impl Container {
@@ -28,6 +40,7 @@ impl Container {
             container: format!("t{:032x}", OsEntropy.next_u128()),
             ..CosmosDBProviderConfig::default()
         };
+        target.at_end(remove(config.clone()));
         Self { config, _target: target }
     }
 

@@ -1,0 +1,1 @@
+SELECT c.since FROM c WHERE c.t = 'o' AND c.since <= @until ORDER BY c.since
