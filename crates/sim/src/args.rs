@@ -1,6 +1,7 @@
 //! The command line of the simulator.
 
 use outlast_sim::{Bug, Cut, Fault, Level, Sweep, recorded_first, script_names, sweep_fault_names};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,9 +13,11 @@ usage: cargo xtask sim [--seeds A..B | --minutes N | --seed S | --score A..B | -
   --without FAULT,..     leave these faults out of the world
   --without-roots ID,..  leave these instances out of the world
   --score A..B           run each known defect until one of these worlds finds it
-  --page FILE            write the table of the score to this page
+  --defects A..B         score only these of the known defects, which are numbered from 0
+  --page FILE            write the table of the score to this page; defects that were not scored keep their cells
   --sweep LEVEL          run 37 scripts with a fault at each moment: calls, statements, polls or all
   --script NAME          sweep only this script
+  --scripts A..B         sweep only these scripts, which are numbered from 0
   --at K --fault NAME    inject only this fault at only this moment
   --seed S --one-in N    sweep one moment in N, chosen by the seed
   --bug NAME             give the world a defect, which must then be found
@@ -35,6 +38,8 @@ pub(crate) enum Mode {
 pub(crate) struct Args {
     pub(crate) mode: Mode,
     pub(crate) bug: Option<Bug>,
+    /// The defects of a score, by their numbers.
+    pub(crate) defects: Option<Range<usize>>,
     pub(crate) cut: Cut,
     pub(crate) json: Option<PathBuf>,
     pub(crate) page: Option<PathBuf>,
@@ -47,8 +52,14 @@ impl Args {
         let mut mode = None;
         let mut sweep = Sweep::default();
         let mut is_sweep = false;
-        let mut parsed =
-            Self { mode: Mode::Many(Vec::new()), bug: None, cut: Cut::default(), json: None, page: None };
+        let mut parsed = Self {
+            mode: Mode::Many(Vec::new()),
+            bug: None,
+            defects: None,
+            cut: Cut::default(),
+            json: None,
+            page: None,
+        };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
             match arg.as_str() {
@@ -67,6 +78,8 @@ impl Args {
                     is_sweep = true;
                 }
                 "--script" => sweep.script = Some(one_of(value()?, &script_names(), "script")?),
+                "--scripts" => sweep.scripts = Some(positions(&value()?)?),
+                "--defects" => parsed.defects = Some(positions(&value()?)?),
                 "--at" => sweep.at = Some(value()?.parse().map_err(|_| "--at needs a number")?),
                 "--fault" => sweep.fault = Some(one_of(value()?, &sweep_fault_names(), "fault")?),
                 "--one-in" => sweep.one_in = number(&value()?)?.max(1),
@@ -115,10 +128,17 @@ fn minutes(text: &str) -> Result<Duration, String> {
         .ok_or(format!("'{text}' is not a number of minutes"))
 }
 
-fn range(text: &str) -> Result<std::ops::Range<u64>, String> {
+fn range(text: &str) -> Result<Range<u64>, String> {
     let (from, to) = text.split_once("..").ok_or_else(|| format!("'{text}' is not a range: write A..B"))?;
     let range = number(from)?..number(to)?;
     if range.is_empty() { Err(format!("'{text}' holds no seed")) } else { Ok(range) }
+}
+
+/// A range of positions in a list.
+fn positions(text: &str) -> Result<Range<usize>, String> {
+    let range = range(text)?;
+    let position = |at: u64| usize::try_from(at).map_err(|_| format!("'{text}' is too large"));
+    Ok(position(range.start)?..position(range.end)?)
 }
 
 fn fault(name: &str) -> Result<Fault, String> {
@@ -152,7 +172,14 @@ mod tests {
         let cut = Cut { faults: [Fault::LostAnswer, Fault::Crash].into(), roots: ["i1".to_string()].into() };
         assert_eq!(
             parsed,
-            Args { mode: Mode::One(7), bug: Some(Bug::MessageTwice), cut, json: None, page: None }
+            Args {
+                mode: Mode::One(7),
+                bug: Some(Bug::MessageTwice),
+                defects: None,
+                cut,
+                json: None,
+                page: None
+            }
         );
         assert!(parse("--bug TokensRepeat").unwrap().bug.is_some(), "defects of the store have names too");
     }
@@ -170,6 +197,7 @@ mod tests {
         let sweep = Sweep {
             levels: vec![Level::Statements],
             script: Some("hello".to_string()),
+            scripts: None,
             at: Some(7),
             fault: Some("fails-after".to_string()),
             seed: 3,
@@ -180,6 +208,16 @@ mod tests {
         for line in ["--sweep nothing", "--sweep calls --script no", "--sweep calls --fault no"] {
             assert!(parse(line).is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn parts_of_the_scripts_and_of_the_defects_are_ranges() {
+        let Mode::Sweep(Sweep { scripts, .. }) = parse("--sweep all --scripts 4..9").unwrap().mode else {
+            panic!("a sweep")
+        };
+        assert_eq!(scripts, Some(4..9));
+        assert_eq!(parse("--score 0..9 --defects 3..5").unwrap().defects, Some(3..5));
+        assert!(parse("--score 0..9 --defects 5..5").is_err());
     }
 
     #[test]
