@@ -108,7 +108,7 @@ async fn run_shared(shared: &Arc<Shared>) -> Outcome {
     Outcome { seed, failures: shared.failures(), digest, lines, setting, tally }
 }
 
-/// A healed world whose items are all taken in time, and which does not end, runs in circles.
+/// A healed world with new events in time, and which does not end, runs in circles.
 const MOST_LIVENESS_MS: u64 = 300_000;
 /// The time between two checks of a healed world.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
