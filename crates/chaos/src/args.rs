@@ -136,6 +136,9 @@ pub(crate) struct FloodArgs {
     /// Do not check how long ordinary instances take
     #[arg(long)]
     pub(crate) ignore_latency: bool,
+    /// Also write the figures to this file, as one JSON object
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Group, Clone, Debug)]
@@ -190,6 +193,13 @@ mod tests {
         assert_eq!(run("cosmos").phases(), Ok(vec![Phase::Kills]));
         let refused = run("sqlite --phases partitions").phases();
         assert_eq!(refused, Err("sqlite has no phase 'partitions'".to_string()));
+    }
+
+    #[test]
+    fn flood_reads_its_file_of_figures() {
+        let args = Args::parse_from("chaos flood sqlite --messages 9 --json f.json".split(' '));
+        let Command::Flood(flood) = args.command else { panic!("a flood") };
+        assert_eq!((flood.messages, flood.json), (9, Some(PathBuf::from("f.json"))));
     }
 
     #[test]

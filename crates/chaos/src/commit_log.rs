@@ -1,8 +1,9 @@
 //! The commit log of a worker: the commits that the worker made, readable after the worker was killed.
 //!
-//! Each worker writes two files: its *counts*, a few numbers that are overwritten, and its *commits*, one line before a
-//! commit is sent to the store and one line for the answer. A SIGKILL does not lose written lines. A kill is *in a
-//! commit* if the killed worker has a line for a commit and none for its answer.
+//! Each worker writes two files: its *counts*, a few numbers that are overwritten, and its *commits*: one line before a
+//! commit is sent to the store, one when the store has taken the call and did not answer at once, and one for the answer. A
+//! SIGKILL does not lose written lines. A kill is *in a commit* if the killed worker has the second line for a commit and
+//! none for its answer.
 
 use outlast::Event;
 use outlast_testkit::rng::{DIGEST_START, digest};
@@ -118,6 +119,8 @@ impl Commit {
 pub(crate) enum CommitStep {
     /// The commit is about to be sent to the store.
     Begun,
+    /// The store has taken the call, and its answer is open.
+    Sent,
     /// The store acknowledged the commit.
     Stored,
     /// The store returned an error, or wrote nothing.
@@ -130,6 +133,7 @@ impl CommitStep {
     fn letter(self) -> char {
         match self {
             Self::Begun => 'b',
+            Self::Sent => 'o',
             Self::Stored => 's',
             Self::NotStored => 'n',
             Self::Dropped => 'd',
@@ -141,8 +145,10 @@ impl CommitStep {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommitRecord {
     pub(crate) acknowledged: Vec<Commit>,
-    /// Commits that a worker had sent when it was killed, and for which it had no answer.
+    /// Commits that a worker had begun when it was killed, and for which it had no answer: the store may have them.
     pub(crate) unanswered: Vec<Commit>,
+    /// The number of these that the worker had sent.
+    pub(crate) sent: usize,
 }
 
 impl CommitRecord {
@@ -155,22 +161,28 @@ impl CommitRecord {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(format!("{}: {error}", path.display())),
         };
-        let mut open = BTreeSet::new();
+        let (mut open, mut sent) = (BTreeSet::new(), BTreeSet::new());
         for line in text.lines() {
             let damaged = || format!("{}: `{line}`", path.display());
             let (step, commit) = line.split_once(' ').ok_or_else(damaged)?;
             let commit = Commit::parse(commit).ok_or_else(damaged)?;
             match step {
                 "b" => _ = open.insert(commit),
+                "o" => _ = sent.insert(commit),
                 "s" => {
                     open.remove(&commit);
+                    sent.remove(&commit);
                     self.acknowledged.push(commit);
                 }
-                "n" | "d" => _ = open.remove(&commit),
+                "n" | "d" => {
+                    open.remove(&commit);
+                    sent.remove(&commit);
+                }
                 _ => return Err(damaged()),
             }
         }
         self.unanswered.extend(open);
+        self.sent += sent.len();
         Ok(())
     }
 }
@@ -262,9 +274,19 @@ mod tests {
             (CommitStep::NotStored, &activity(2)),
             (CommitStep::Begun, &activity(3)),
             (CommitStep::Begun, &activity(4)),
+            (CommitStep::Sent, &activity(4)),
             (CommitStep::Dropped, &activity(4)),
+            (CommitStep::Begun, &activity(5)),
+            (CommitStep::Sent, &activity(5)),
         ];
         steps.iter().for_each(|(step, commit)| commit_log.log(*step, commit).unwrap());
-        assert_eq!(read(), Ok(CommitRecord { acknowledged: vec![turn], unanswered: vec![activity(3)] }));
+        assert_eq!(
+            read(),
+            Ok(CommitRecord {
+                acknowledged: vec![turn],
+                unanswered: vec![activity(3), activity(5)],
+                sent: 1
+            })
+        );
     }
 }

@@ -10,6 +10,8 @@ use outlast::{
     ActivityContext, Client, OrchestrationContext, OrchestrationRegistry, OrchestrationStatus, RuntimeOptions,
 };
 use outlast_model::WorkItem;
+use outlast_testkit::figures;
+use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +83,20 @@ pub(crate) async fn run(args: FloodArgs) -> Result<bool, String> {
     ];
     for (holds, what) in checks {
         println!("{} {what}", if holds { "ok     " } else { "FAILED " });
+    }
+    if let Some(file) = &args.json {
+        let figures = json!({
+            "floods": 1,
+            "messages": 2 * rounded(args.messages),
+            "bytes_of_a_message": args.bytes,
+            "messages_left": left,
+            "worst_memory_mib": memory >> 20,
+            "worst_alone_p99_milliseconds": alone.p99.as_millis() as u64,
+            "worst_beside_p99_milliseconds": beside.p99.as_millis() as u64,
+            "checks_passed": checks.iter().filter(|(holds, _)| *holds).count(),
+            "checks_failed": checks.iter().filter(|(holds, _)| !*holds).count(),
+        });
+        figures::write(file, &figures)?;
     }
     Ok(checks.iter().all(|(holds, _)| *holds))
 }

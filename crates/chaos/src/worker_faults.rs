@@ -120,7 +120,7 @@ impl WorkerFaults {
             }
         }
         let record = pool.kill(victim).await?;
-        let in_commit = u64::from(!record.unanswered.is_empty());
+        let in_commit = u64::from(record.sent > 0);
         self.kills += 1;
         self.in_commit += in_commit;
         let counts = self.kills_by_point.entry(choose_point).or_default();

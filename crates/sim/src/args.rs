@@ -29,7 +29,10 @@ struct Options {
     /// Runs each known defect until one of these worlds finds it
     #[arg(long, value_name = "A..B", value_parser = range, conflicts_with = "sweep")]
     score: Option<Range<u64>>,
-    /// Writes the table of the score to this page
+    /// Scores only these of the known defects, which are numbered from 0
+    #[arg(long, value_name = "A..B", value_parser = positions)]
+    defects: Option<Range<usize>>,
+    /// Writes the table of the score to this page; defects that were not scored keep their cells
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
     /// Runs 37 scripts with a fault at each moment: calls, statements, polls or all
@@ -38,6 +41,9 @@ struct Options {
     /// Sweeps only this script
     #[arg(long, value_name = "NAME", value_parser = script)]
     script: Option<String>,
+    /// Sweeps only these scripts, which are numbered from 0
+    #[arg(long, value_name = "A..B", value_parser = positions)]
+    scripts: Option<Range<usize>>,
     /// Injects a fault at only this moment
     #[arg(long, value_name = "K")]
     at: Option<usize>,
@@ -72,6 +78,8 @@ pub(crate) enum Mode {
 pub(crate) struct Args {
     pub(crate) mode: Mode,
     pub(crate) bug: Option<Bug>,
+    /// The defects of a score, by their numbers.
+    pub(crate) defects: Option<Range<usize>>,
     pub(crate) cut: Cut,
     pub(crate) json: Option<PathBuf>,
     pub(crate) page: Option<PathBuf>,
@@ -84,6 +92,7 @@ impl Args {
             (Some(levels), seed, ..) => Mode::Sweep(Sweep {
                 levels,
                 script: options.script,
+                scripts: options.scripts,
                 at: options.at,
                 fault: options.fault,
                 seed: seed.unwrap_or_default(),
@@ -95,7 +104,14 @@ impl Args {
             (None, None, None, None) => Mode::Many(recorded_first(options.seeds).collect()),
         };
         let cut = Cut { faults: options.without, roots: options.without_roots };
-        Ok(Self { mode, bug: options.bug, cut, json: options.json, page: options.page })
+        Ok(Self {
+            mode,
+            bug: options.bug,
+            defects: options.defects,
+            cut,
+            json: options.json,
+            page: options.page,
+        })
     }
 }
 
@@ -139,6 +155,13 @@ fn range(text: &str) -> Result<Range<u64>, String> {
     if range.is_empty() { Err(format!("'{text}' holds no seed")) } else { Ok(range) }
 }
 
+/// A range of positions in a list.
+fn positions(text: &str) -> Result<Range<usize>, String> {
+    let range = range(text)?;
+    let position = |at: u64| usize::try_from(at).map_err(|_| format!("'{text}' is too large"));
+    Ok(position(range.start)?..position(range.end)?)
+}
+
 fn bug(name: &str) -> Result<Bug, String> {
     Bug::parse(name).ok_or_else(|| format!("there is no bug '{name}'"))
 }
@@ -179,7 +202,14 @@ mod tests {
         let cut = Cut { faults: [Fault::LostAnswer, Fault::Crash].into(), roots: ["i1".to_string()].into() };
         assert_eq!(
             parsed,
-            Args { mode: Mode::One(7), bug: Some(Bug::MessageTwice), cut, json: None, page: None }
+            Args {
+                mode: Mode::One(7),
+                bug: Some(Bug::MessageTwice),
+                defects: None,
+                cut,
+                json: None,
+                page: None
+            }
         );
         assert!(parse("--bug TokensRepeat").unwrap().bug.is_some(), "defects of the store have names too");
     }
@@ -197,6 +227,7 @@ mod tests {
         let sweep = Sweep {
             levels: vec![Level::Statements],
             script: Some("hello".to_string()),
+            scripts: None,
             at: Some(7),
             fault: Some("fails-after".to_string()),
             seed: 3,
@@ -207,6 +238,16 @@ mod tests {
         for line in ["--sweep nothing", "--sweep calls --script no", "--sweep calls --fault no"] {
             assert!(parse(line).is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn parts_of_the_scripts_and_of_the_defects_are_ranges() {
+        let Mode::Sweep(Sweep { scripts, .. }) = parse("--sweep all --scripts 4..9").unwrap().mode else {
+            panic!("a sweep")
+        };
+        assert_eq!(scripts, Some(4..9));
+        assert_eq!(parse("--score 0..9 --defects 3..5").unwrap().defects, Some(3..5));
+        assert!(parse("--score 0..9 --defects 5..5").is_err());
     }
 
     #[test]

@@ -146,11 +146,11 @@ impl Backend {
         }
     }
 
-    /// Leaves out and counts the rows that are explained by a clock that was set back.
+    /// Leaves out and counts the contradictions that are explained by a clock that was set back. The activities themselves stay among the
+    /// rows: from their time on, they must be fetched as all others.
     fn without_rows_ahead(&self, rows: Vec<String>) -> Result<Vec<String>, String> {
-        let latest_ms = self.clock.latest_ms();
         let (ahead, rows): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|line| is_ahead_of_clock(line, latest_ms));
+            rows.into_iter().partition(|line| is_ahead_of_clock(line, &self.clock));
         self.ahead_of_clock.lock().unwrap_or_else(PoisonError::into_inner).extend(ahead);
         Ok(rows)
     }
@@ -167,27 +167,34 @@ pub(crate) async fn sqlite_rows(store: &SqliteProvider) -> Result<Vec<String>, S
 }
 
 /// Whether a clock that was set back explains the contradiction of this line. An activity whose time has come is stored without the mark
-/// `delayed`. If the clock is set back behind this time, it is in the future again, but never after `latest_ms`, the latest time that the
-/// clock has had.
-fn is_ahead_of_clock(line: &str, latest_ms: u64) -> bool {
+/// `delayed`. If the clock is set back behind this time, it is in the future again, but never after the latest time that the clock has had.
+fn is_ahead_of_clock(line: &str, clock: &SkewedClock) -> bool {
     let row = line.strip_suffix(" an unmarked activity that waits for its time");
     let visible_at = row.and_then(|row| row.rsplit(' ').next()?.parse::<u64>().ok());
-    visible_at.is_some_and(|visible_at| visible_at <= latest_ms)
+    clock.set_back_ms() > 0 && visible_at.is_some_and(|visible_at| visible_at <= clock.latest_ms())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::EPOCH_MS;
+    use outlast_conformance::TokioClock;
+    use outlast_testkit::virtual_time;
 
     #[test]
-    fn only_unmarked_activities_up_to_the_latest_time_are_explained_by_the_clock() {
-        for (line, explained) in [
-            ("contradiction i 1 2 500 an unmarked activity that waits for its time", true),
-            ("contradiction i 1 2 501 an unmarked activity that waits for its time", false),
-            ("contradiction i 1 2 400 an activity half leased", false),
-            ("work i 1 2 400 false 0 0", false),
-        ] {
-            assert_eq!(is_ahead_of_clock(line, 500), explained, "{line}");
-        }
+    fn only_unmarked_activities_up_to_the_latest_time_of_a_clock_set_back_are_explained() {
+        virtual_time::run(async {
+            let clock = SkewedClock::new(&Arc::new(TokioClock::start_at(EPOCH_MS)), 0);
+            let explained = |ms: u64, what: &str| {
+                is_ahead_of_clock(&format!("contradiction i 1 2 {} {what}", EPOCH_MS + ms), &clock)
+            };
+            let unmarked = "an unmarked activity that waits for its time";
+            clock.jump(500);
+            assert!(!explained(400, unmarked), "the clock was not set back");
+            clock.jump(-200);
+            assert!(explained(500, unmarked));
+            assert!(!explained(501, unmarked), "after the latest time of the clock");
+            assert!(!explained(400, "an activity half leased"));
+        });
     }
 }

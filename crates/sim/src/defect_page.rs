@@ -2,6 +2,8 @@
 
 use crate::report::Found;
 use outlast_model::defect::Defect;
+use outlast_sim::{BUGS, Bug};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,8 +22,47 @@ xtask sim --score 0..2000 --page docs/internals/defects.md` writes this page. Th
 /// The defects of the PostgreSQL scheduler, as a test of outlast-postgres found them: name, number of sequences, and the property that fell.
 const SCHEDULER: &str = include_str!("../../../testdata/scheduler-defects.txt");
 
-/// Writes the page. Returns `false` if it cannot be written.
-pub(crate) fn write(page: &Path, found: &[Found], most_seeds: usize) -> bool {
+/// Writes the page. Defects that were not scored keep their cells. Returns `false` if the page cannot be written.
+pub(crate) fn write(page: &Path, scored: &[Bug], found: &[Found], most_seeds: usize) -> bool {
+    let kept = Kept::of(&fs::read_to_string(page).unwrap_or_default());
+    fs::write(page, text(scored, found, most_seeds, &kept)).is_ok()
+}
+
+/// The cells of a defect: the number of seeds, and the invariant that fell.
+type Cells = (String, String);
+
+/// The cells of a page that was written before.
+struct Kept {
+    shipped: BTreeMap<String, Cells>,
+    wrapped: BTreeMap<String, Cells>,
+}
+
+impl Kept {
+    fn of(page: &str) -> Self {
+        let (shipped, wrapped) = page.split_once(WRAPPED).unwrap_or((page, ""));
+        Self { shipped: rows(shipped), wrapped: rows(wrapped) }
+    }
+}
+
+/// The rows of a table of defects, by their names. The last two cells are those of the score.
+fn rows(table: &str) -> BTreeMap<String, Cells> {
+    let cells = |line: &str| -> Option<(String, Cells)> {
+        let cells: Vec<&str> = line.strip_prefix("| `")?.strip_suffix(" |")?.split(" | ").collect();
+        let [name, .., seeds, fell] = cells.as_slice() else { return None };
+        Some((name.trim_end_matches('`').to_string(), ((*seeds).to_string(), (*fell).to_string())))
+    };
+    table.lines().filter_map(cells).collect()
+}
+
+/// The start of the second table.
+const WRAPPED: &str = "\n## In the simulator's wrapper and in the memory store\n";
+
+fn text(scored: &[Bug], found: &[Found], most_seeds: usize, kept: &Kept) -> String {
+    let cells = |bug: Bug, kept: Option<&Cells>| match found.iter().find(|(found, ..)| *found == bug) {
+        Some((_, seeds, failure)) => (seeds.to_string(), code(failure).to_string()),
+        None if scored.contains(&bug) => ("not found".to_string(), String::new()),
+        None => kept.cloned().unwrap_or_else(|| ("not scored".to_string(), String::new())),
+    };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let sources = sources(&root.join("crates"));
     let mut text = format!(
@@ -34,19 +75,18 @@ pub(crate) fn write(page: &Path, found: &[Found], most_seeds: usize) -> bool {
     );
     for defect in Defect::ALL {
         let place = place(&root, &sources, *defect).unwrap_or_else(|| "no place".to_string());
-        let row = found.iter().find(|(bug, ..)| bug.shipped() == Some(*defect));
-        let (seeds, fell) = match row {
-            Some((_, seeds, failure)) => (seeds.to_string(), code(failure).to_string()),
-            None => by_sequences(*defect).unwrap_or_else(|| ("not found".to_string(), String::new())),
-        };
+        let name = format!("{defect:?}");
+        let (seeds, fell) =
+            by_sequences(*defect).unwrap_or_else(|| cells(Bug::Shipped(*defect), kept.shipped.get(&name)));
         let (family, behaviour) = (defect.family(), defect.text().trim());
-        let _ = writeln!(text, "| `{defect:?}` | {family} | `{place}` | {behaviour} | {seeds} | {fell} |");
+        let _ = writeln!(text, "| `{name}` | {family} | `{place}` | {behaviour} | {seeds} | {fell} |");
     }
-    text.push_str("\n## In the simulator's wrapper and in the memory store\n\n| defect | seeds | fell |\n|---|---|---|\n");
-    for (bug, seeds, failure) in found.iter().filter(|(bug, ..)| bug.shipped().is_none()) {
-        let _ = writeln!(text, "| `{}` | {seeds} | {} |", bug.name(), code(failure));
+    let _ = write!(text, "{WRAPPED}\n| defect | seeds | fell |\n|---|---|---|\n");
+    for bug in BUGS {
+        let (seeds, fell) = cells(*bug, kept.wrapped.get(&bug.name()));
+        let _ = writeln!(text, "| `{}` | {seeds} | {fell} |", bug.name());
     }
-    fs::write(page, text).is_ok()
+    text
 }
 
 /// The number of generated sequences that found a defect of the PostgreSQL scheduler, and the property that fell.
@@ -60,7 +100,7 @@ fn by_sequences(defect: Defect) -> Option<(String, String)> {
 /// The code of a broken invariant.
 fn code(failure: &str) -> &str {
     let code = failure.split(':').next().unwrap_or_default();
-    if code.len() <= 3 { code } else { "a contradiction between rows" }
+    if code.len() <= 3 { code } else { "no invariant" }
 }
 
 /// The file and the line that asks for the defect.
@@ -94,7 +134,51 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use outlast_sim::{Bug, shipped_bugs};
+    use outlast_sim::shipped_bugs;
+
+    fn page() -> String {
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/defects.md"))
+            .unwrap()
+    }
+
+    #[test]
+    fn page_has_the_places_and_texts_of_the_code() {
+        let page = page();
+        let expected = text(&[], &[], 2_000, &Kept::of(&page));
+        let different = page.lines().zip(expected.lines()).find(|(written, expected)| written != expected);
+        assert_eq!(
+            different, None,
+            "`cargo xtask sim --score 0..1 --defects 1..2 --page docs/internals/defects.md` writes them"
+        );
+        assert_eq!(page, expected);
+    }
+
+    #[test]
+    fn every_defect_of_the_page_names_the_invariant_that_fell() {
+        let (page, checks) = (page(), include_str!("check/mod.rs"));
+        let (shipped, wrapped) = page.split_once(WRAPPED).unwrap();
+        let of_worlds = rows(shipped)
+            .into_iter()
+            .filter(|(name, _)| !SCHEDULER.lines().any(|line| line.split(' ').next() == Some(name.as_str())));
+        let unnamed: Vec<_> = of_worlds
+            .chain(rows(wrapped))
+            .filter(|(_, (_, fell))| fell.is_empty() || !checks.contains(&format!("//! | {fell} | ")))
+            .collect();
+        assert_eq!(unnamed, []);
+    }
+
+    #[test]
+    fn defects_that_were_not_scored_keep_their_cells() {
+        let bugs = shipped_bugs();
+        let all: Vec<Found> = bugs.iter().map(|bug| (*bug, 7, "I3: twice".to_string())).collect();
+        let first = text(&bugs, &all, 2_000, &Kept::of(""));
+        let one: Found = (bugs[1], 9, "I5: lost".to_string());
+        let second = text(&bugs[1..3], &[one], 2_000, &Kept::of(&first));
+        let cells = |at: usize| Kept::of(&second).shipped[&bugs[at].name().replace("shipped-", "")].clone();
+        assert_eq!(cells(0), ("7".to_string(), "I3".to_string()), "not scored");
+        assert_eq!(cells(1), ("9".to_string(), "I5".to_string()), "found");
+        assert_eq!(cells(2), ("not found".to_string(), String::new()), "scored and not found");
+    }
 
     #[test]
     fn every_shipped_defect_has_exactly_one_place() {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
     let args = Args::parse(std::env::args().skip(1)).unwrap_or_else(|error| error.exit());
-    let Args { mode, bug, cut, json, page } = args;
+    let Args { mode, bug, defects, cut, json, page } = args;
     let settings = Settings { bug, cut, ..Settings::default() };
     let json = json.as_deref();
     match mode {
@@ -29,7 +29,14 @@ fn main() -> ExitCode {
             let keep_lines = if is_single { usize::MAX } else { settings.keep_lines };
             sweep_report::swept(&sweep(&what, &Settings { keep_lines, ..settings }), json, is_single)
         }
-        Mode::Score(seeds) => score(&seeds, bug, json, page.as_deref()),
+        Mode::Score(seeds) => {
+            let known = shipped_bugs().into_iter().chain(BUGS.iter().copied()).enumerate();
+            let chosen = known.filter(|(at, known)| {
+                bug.is_none_or(|bug| bug == *known) && defects.as_ref().is_none_or(|range| range.contains(at))
+            });
+            let bugs: Vec<Bug> = chosen.map(|(_, known)| known).collect();
+            score(&seeds, &bugs, json, page.as_deref())
+        }
     }
 }
 
@@ -55,11 +62,9 @@ fn run_one(seed: u64, settings: &Settings) -> ExitCode {
     report::exit_code(outcome.failures.is_empty() && same)
 }
 
-/// Prints for each known defect the first seed whose world finds it.
-fn score(seeds: &[u64], bug: Option<Bug>, json: Option<&Path>, page: Option<&Path>) -> ExitCode {
-    let known = shipped_bugs().into_iter().chain(BUGS.iter().copied());
-    let bugs: Vec<Bug> = known.filter(|known| bug.is_none_or(|bug| bug == *known)).collect();
-    let found = first_failures(&bugs, seeds);
+/// Prints for each of these defects the first seed whose world finds it.
+fn score(seeds: &[u64], bugs: &[Bug], json: Option<&Path>, page: Option<&Path>) -> ExitCode {
+    let found = first_failures(bugs, seeds);
     let mut rows = Vec::new();
     for (bug, found) in bugs.iter().zip(found) {
         match found {
@@ -72,6 +77,6 @@ fn score(seeds: &[u64], bug: Option<Bug>, json: Option<&Path>, page: Option<&Pat
             None => println!("{:<34} NOT FOUND in {} seeds", bug.name(), seeds.len()),
         }
     }
-    let is_written = page.is_none_or(|page| defect_page::write(page, &rows, seeds.len()));
+    let is_written = page.is_none_or(|page| defect_page::write(page, bugs, &rows, seeds.len()));
     report::score(&rows, bugs.len(), seeds.len(), json, is_written)
 }

@@ -50,6 +50,10 @@ pub(crate) fn summary(summary: &Summary, settings: &Settings, json: Option<&Path
         "{} contradictions between rows explained: the clock was set back behind the time of an activity",
         tally.rows_ahead_of_clock
     );
+    println!(
+        "{} worlds waited for an event longer than an item may wait, and no longer than workers may be in use",
+        tally.worlds_of_long_waits
+    );
     let thin = tally.thin_cells(LEAST_PER_CELL);
     let is_covered = summary.seeds < ENOUGH_SEEDS || thin.is_empty();
     if !is_covered {
@@ -123,6 +127,7 @@ fn summary_figures(summary: &Summary) -> Value {
         "outputs_judged": tally.outputs_judged,
         "outputs_not_judged": tally.outputs_not_judged,
         "rows_ahead_of_clock": tally.rows_ahead_of_clock,
+        "worlds_of_long_waits": tally.worlds_of_long_waits,
         "faults": tally.fault_count(),
         "faults_by_kind": faults,
     })
@@ -149,8 +154,8 @@ pub(crate) fn score(
             "defects": defects,
             "found": needed.len(),
             "found_in_shipped_code": shipped,
-            "most_seeds": seeds,
-            "median_seeds_to_find": median,
+            "worst_seeds_allowed": seeds,
+            "seeds_to_find": needed.iter().sum::<u64>(),
             "worst_seeds_to_find": worst,
         })
     });

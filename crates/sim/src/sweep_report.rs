@@ -1,7 +1,7 @@
 //! Prints the result of a sweep and writes its figures.
 
 use crate::report::{exit_code, write};
-use outlast_sim::{Level, SweepResult, script_names};
+use outlast_sim::{Level, SweepResult};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ pub(crate) fn swept(swept: &SweepResult, json: Option<&Path>, whole_trace: bool)
     println!("sim: {} runs passed, {failed} failed", (runs + swept.rows.len()).saturating_sub(failed));
     let written = write(json, || {
         json!({
-            "scripts": script_names().len(),
+            "scripts": swept.scripts(),
             "call_runs": calls,
             "statement_runs": statements,
             "poll_runs": polls,

@@ -40,6 +40,8 @@ pub struct Tally {
     /// Activities that contradicted the mark of their delay, because the store's clock was set back behind the time at which they were
     /// stored.
     pub rows_ahead_of_clock: u64,
+    /// Worlds in which no event came for longer than an item may wait, and at most for the time that workers may be in use.
+    pub worlds_of_long_waits: u64,
 }
 
 /// Faults of single calls.
@@ -129,6 +131,7 @@ impl Tally {
         self.worlds.merge(&other.worlds);
         self.recoveries += other.recoveries;
         self.rows_ahead_of_clock += other.rows_ahead_of_clock;
+        self.worlds_of_long_waits += other.worlds_of_long_waits;
     }
 
     /// A table with a row for each operation and a column for each fault. A dash marks a fault that cannot happen to

@@ -108,7 +108,7 @@ async fn run_shared(shared: &Arc<Shared>) -> Outcome {
     Outcome { seed, failures: shared.failures(), digest, lines, setting, tally }
 }
 
-/// The longest time of a healed world. A world that needs longer repeats its turns without an end.
+/// The longest time of a healed world in which new events are in time. A world that needs longer repeats its turns without an end.
 const MOST_LIVENESS_MS: u64 = 300_000;
 /// The time between two checks of a healed world.
 const CHECK_EVERY: Duration = Duration::from_secs(2);

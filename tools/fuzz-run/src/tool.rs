@@ -34,9 +34,9 @@ impl Tool {
     }
 
     /// Runs a target for this time, and counts its executions and crashes.
-    pub(super) fn run(&self, target: &str, minutes: u32) -> Result<Tally, String> {
+    pub(super) fn run(&self, target: &str, seconds: u32) -> Result<Tally, String> {
         let mut command = self.command("run", target);
-        let time = format!("-max_total_time={}", minutes * 60);
+        let time = format!("-max_total_time={seconds}");
         command.args([
             "--",
             &time,

@@ -1,5 +1,5 @@
 //! `cargo xtask mutants`: changes the code in one place at a time and checks that a fast test fails. A run can be stopped
-//! and continued: the outcome of a mutant is kept until its function changes.
+//! and continued: the outcome of a mutant is kept until its function, or the test that caught it, changes.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to its terminal")]
 
 mod choice;
@@ -77,7 +77,7 @@ fn run(args: &Args) -> Result<ExitCode, String> {
     let (mut figures, mut survivors) = (Vec::new(), 0);
     for target in TARGETS {
         let home = home().join(target.name);
-        let mut outcomes = Outcomes::open(&home, &sources)?;
+        let mut outcomes = Outcomes::open(&home, &sources, sources.of_all(target))?;
         let mutants = tool.list(target)?;
         if args.includes(target) {
             let chosen = args.choose(&mutants, &outcomes);

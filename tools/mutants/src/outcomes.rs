@@ -2,8 +2,9 @@
 //! cargo-mutants has ended, or when the next run starts after a run that was stopped.
 //!
 //! An outcome is kept under the key of the mutant, which changes with the mutated function. A caught mutant also has the test that
-//! failed, if a line of the output named it, with the fingerprint of its source: it is tried again after that test has changed or is
-//! gone.
+//! failed, with the fingerprint of its source: it is tried again after that test has changed or is gone. An outcome without such a
+//! test (no test failed, the tests did not end, no line named the test, or a macro made it) has the fingerprint of all tests of its
+//! target. A mutant that does not compile needs no test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,16 +30,19 @@ const BETWEEN: char = '\t';
 #[derive(Default)]
 pub(super) struct Outcomes {
     home: PathBuf,
+    /// The fingerprint of all tests of the target.
+    tests: u64,
     by_key: BTreeMap<String, String>,
 }
 
 impl Outcomes {
     /// Reads the kept outcomes, and the outcomes that a stopped run left in the file of cargo-mutants.
-    /// Forgets the outcomes whose test is not the same.
-    pub(super) fn open(home: &Path, sources: &Sources) -> Result<Self, String> {
-        let mut outcomes = Self { home: home.to_path_buf(), by_key: read(&home.join("outcomes.json"))? };
-        outcomes.by_key.retain(|_, outcome| is_valid(outcome, sources));
+    /// Forgets the outcomes whose test, or tests, are not the same. `tests` is the fingerprint of all tests of the target.
+    pub(super) fn open(home: &Path, sources: &Sources, tests: u64) -> Result<Self, String> {
+        let by_key = read(&home.join("outcomes.json"))?;
+        let mut outcomes = Self { home: home.to_path_buf(), tests, by_key };
         outcomes.absorb()?;
+        outcomes.by_key.retain(|_, outcome| is_valid(outcome, sources, tests));
         Ok(outcomes)
     }
 
@@ -46,23 +50,31 @@ impl Outcomes {
         self.by_key.get(&mutant.key)?.split(BETWEEN).next()
     }
 
+    /// Keeps an outcome for which no test is known.
     pub(super) fn record(&mut self, key: String, outcome: &str) {
-        self.by_key.insert(key, outcome.to_string());
+        self.keep(key, outcome, "", self.tests);
     }
 
     /// Keeps an outcome with the test that failed.
     pub(super) fn record_by(&mut self, key: String, outcome: &str, test: &str, sources: &Sources) {
-        let fingerprint = sources.of(test);
+        self.keep(key, outcome, test, sources.of(test).unwrap_or(self.tests));
+    }
+
+    fn keep(&mut self, key: String, outcome: &str, test: &str, fingerprint: u64) {
         self.by_key.insert(key, format!("{outcome}{BETWEEN}{test}{BETWEEN}{fingerprint:016x}"));
     }
 
-    /// Writes the keys of the mutants that cargo-mutants runs next, because the sources may have changed when the outcomes
-    /// are read. Removes the older file of cargo-mutants, whose outcomes are already kept.
+    /// Writes the keys of the mutants that cargo-mutants runs next, with the fingerprint of the tests, because the sources may have
+    /// changed when the outcomes are read. Removes the older file of cargo-mutants, whose outcomes are already kept.
     pub(super) fn begin(&self, mutants: &[&Mutant]) -> Result<(), String> {
         let keys: BTreeMap<String, String> =
-            mutants.iter().map(|mutant| (mutant.name.clone(), mutant.key.clone())).collect();
+            mutants.iter().map(|mutant| (mutant.name.clone(), self.running(&mutant.key))).collect();
         let _ = fs::remove_dir_all(self.home.join("mutants.out"));
         write(&self.home.join("running.json"), &keys)
+    }
+
+    fn running(&self, key: &str) -> String {
+        format!("{key}{BETWEEN}{:016x}", self.tests)
     }
 
     /// Reads the outcomes that cargo-mutants wrote.
@@ -72,8 +84,10 @@ impl Outcomes {
         let json: Value = serde_json::from_str(&text)
             .map_err(|error| format!("{}: outcomes.json: {error}", self.home.display()))?;
         for (name, outcome) in outcomes(&json) {
-            if let Some(key) = keys.get(&name) {
-                self.record(key.clone(), outcome);
+            let running = keys.get(&name).and_then(|running| running.split_once(BETWEEN));
+            let Some((key, tests)) = running else { continue };
+            if let Ok(tests) = u64::from_str_radix(tests, 16) {
+                self.keep(key.to_string(), outcome, "", tests);
             }
         }
         self.save()
@@ -85,11 +99,14 @@ impl Outcomes {
 }
 
 /// Whether the test that decided the outcome has not changed.
-fn is_valid(outcome: &str, sources: &Sources) -> bool {
-    let mut parts = outcome.split(BETWEEN).skip(1);
-    match (parts.next(), parts.next()) {
-        (Some(test), Some(fingerprint)) => format!("{:016x}", sources.of(test)) == fingerprint,
-        _ => true,
+fn is_valid(outcome: &str, sources: &Sources, tests: u64) -> bool {
+    let mut parts = outcome.split(BETWEEN);
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(UNVIABLE), ..) => true,
+        (_, Some(test), Some(fingerprint)) => {
+            format!("{:016x}", sources.of(test).unwrap_or(tests)) == fingerprint
+        }
+        _ => false,
     }
 }
 
@@ -140,14 +157,38 @@ mod tests {
             sources.add(&format!("fn one() {{\n    {body}\n}}\n"));
             sources
         };
-        let mut outcomes = Outcomes::open(&home, &sources("1")).unwrap();
+        let mut outcomes = Outcomes::open(&home, &sources("1"), 5).unwrap();
         outcomes.record_by(mutant.key.clone(), CAUGHT, "tests::one", &sources("1"));
         outcomes.save().unwrap();
-        let found =
-            |sources: &Sources| Outcomes::open(&home, sources).unwrap().outcome(&mutant).map(str::to_string);
+        let found = |sources: &Sources| {
+            Outcomes::open(&home, sources, 5).unwrap().outcome(&mutant).map(str::to_string)
+        };
         assert_eq!(found(&sources("1")).as_deref(), Some(CAUGHT));
         assert_eq!(found(&sources("2")), None);
         assert_eq!(found(&Sources::default()), None, "the test is gone");
+        fs::remove_dir_all(&home).unwrap();
+    }
+
+    #[test]
+    fn outcome_without_a_known_test_is_forgotten_when_a_test_of_the_target_changes() {
+        let home = std::env::temp_dir().join(format!("outlast-mutant-targets-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&home);
+        let mutants: Vec<Mutant> = (1..7).map(|at| Mutant::sample("a.rs", "f", at)).collect();
+        let sources = Sources::default();
+        let mut outcomes = Outcomes::open(&home, &sources, 5).unwrap();
+        for (mutant, outcome) in mutants.iter().zip([CAUGHT, MISSED, TIMEOUT, UNVIABLE]) {
+            outcomes.record(mutant.key.clone(), outcome);
+        }
+        outcomes.record_by(mutants[4].key.clone(), CAUGHT, "tests::made_by_a_macro", &sources);
+        // As an earlier version of the tool wrote it.
+        outcomes.by_key.insert(mutants[5].key.clone(), CAUGHT.to_string());
+        outcomes.save().unwrap();
+        let known = |tests: u64| -> Vec<bool> {
+            let outcomes = Outcomes::open(&home, &sources, tests).unwrap();
+            mutants.iter().map(|mutant| outcomes.outcome(mutant).is_some()).collect()
+        };
+        assert_eq!(known(5), [true, true, true, true, true, false]);
+        assert_eq!(known(6), [false, false, false, true, false, false]);
         fs::remove_dir_all(&home).unwrap();
     }
 
@@ -156,7 +197,7 @@ mod tests {
         let home = std::env::temp_dir().join(format!("outlast-mutant-outcomes-{}", std::process::id()));
         let _ = fs::remove_dir_all(&home);
         let mutants: Vec<Mutant> = (1..6).map(|at| Mutant::sample("a.rs", "f", at)).collect();
-        let outcomes = Outcomes::open(&home, &Sources::default()).unwrap();
+        let outcomes = Outcomes::open(&home, &Sources::default(), 5).unwrap();
         outcomes.begin(&mutants.iter().collect::<Vec<_>>()).unwrap();
         let told = |at: usize, summary: &str| json!({"scenario": {"Mutant": {"name": mutants[at].name}}, "summary": summary});
         let written = json!({"outcomes": [
@@ -170,16 +211,19 @@ mod tests {
             mutants.iter().map(|mutant| outcomes.outcome(mutant).map(str::to_string)).collect()
         };
         let expected = [Some(CAUGHT), Some(MISSED), Some(TIMEOUT), Some(UNVIABLE), None];
-        let outcomes = Outcomes::open(&home, &Sources::default()).unwrap();
+        let outcomes = Outcomes::open(&home, &Sources::default(), 5).unwrap();
         assert_eq!(seen(&outcomes), expected.map(|outcome| outcome.map(str::to_string)));
         // The next run starts with an empty file and keeps the known outcomes.
         outcomes.begin(&[&mutants[4]]).unwrap();
-        assert_eq!(seen(&Outcomes::open(&home, &Sources::default()).unwrap()), seen(&outcomes));
+        assert_eq!(seen(&Outcomes::open(&home, &Sources::default(), 5).unwrap()), seen(&outcomes));
+        // The tests have changed since the run began.
+        let later = seen(&Outcomes::open(&home, &Sources::default(), 6).unwrap());
+        assert_eq!(later, [None, None, None, Some(UNVIABLE.to_string()), None]);
         // An older file of cargo-mutants does not replace a newer outcome.
         let mut outcomes = outcomes;
         outcomes.record(mutants[1].key.clone(), CAUGHT);
         outcomes.save().unwrap();
-        assert_eq!(Outcomes::open(&home, &Sources::default()).unwrap().outcome(&mutants[1]), Some(CAUGHT));
+        assert_eq!(Outcomes::open(&home, &Sources::default(), 5).unwrap().outcome(&mutants[1]), Some(CAUGHT));
         fs::remove_dir_all(&home).unwrap();
     }
 }

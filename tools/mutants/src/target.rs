@@ -26,7 +26,11 @@ pub(super) struct Target {
 impl Target {
     /// The folder of the package that is mutated.
     pub(super) fn folder(&self) -> String {
-        format!("crates/{}", self.package.trim_start_matches("outlast-"))
+        Self::folder_of(self.package)
+    }
+
+    pub(super) fn folder_of(package: &str) -> String {
+        format!("crates/{}", package.trim_start_matches("outlast-"))
     }
 
     /// All tests, in the words of `cargo test`.

@@ -10,8 +10,8 @@ use outlast_toolkit::{files, process};
 use serde_json::Value;
 
 use crate::figures::Figures;
-use crate::jobs::JOBS;
-use crate::record::{Progress, Record};
+use crate::jobs::{JOBS, Job};
+use crate::record::{Change, Failure, Progress, Record};
 use crate::stamp::{KEY, Stamp, stamped_file};
 
 /// The folder of the records: a file for each row.
@@ -63,35 +63,58 @@ fn record(name: &str, file: &Path, text: &str) -> Result<Record, String> {
         format!("{file} does not name the commit of its run: write it with `cargo xtask scoreboard run {file} -- COMMAND`")
     })?;
     let stamp: Stamp = serde_json::from_value(stamp).map_err(|error| format!("{file}: {error}"))?;
-    Ok(Record { stamp: stamp.of_row(name), figures, progress: None })
+    Ok(Record { stamp: stamp.of_row(name), figures, progress: None, failures: Vec::new() })
 }
 
 /// The record of a row among these files, which are pairs of a path and a text.
-pub(crate) fn find(name: &str, files: &[(&str, &str)]) -> Result<Record, String> {
+pub(crate) fn find(name: &str, files: &[(&str, &str)]) -> Result<Option<Record>, String> {
     let path = format!("{FOLDER}{name}.json");
-    let (_, text) = files.iter().find(|(file, _)| *file == path).ok_or_else(|| {
-        format!("there is no `{path}`: record the figures with `cargo xtask scoreboard add {name} FILE`")
-    })?;
-    Record::parse(Path::new(&path), text)
+    let file = files.iter().find(|(file, _)| *file == path);
+    file.map(|(_, text)| Record::parse(Path::new(&path), text)).transpose()
 }
 
-/// The figures of a row, with their date and commit, and whether the shipped code has changed since.
+/// The figures of a row, with their date and commit, and whether the shipped code has changed since. A job without a record was
+/// not reached.
 pub fn show(name: &str, files: &[(&str, &str)], code: &Hashes) -> Result<String, String> {
-    let record = find(name, files)?;
+    let (record, job) = (find(name, files)?, JOBS.iter().find(|job| job.name == name));
+    let mut out = match (&record, job) {
+        (Some(record), _) => state(name, record, code, job),
+        (None, Some(_)) => "Not reached on this code.".to_string(),
+        (None, None) => return Err(format!("there is no job `{name}`, and no `{FOLDER}{name}.json`")),
+    };
+    if let Some(job) = job {
+        let _ = write!(out, "\n\n`cargo xtask prove --only {name}` runs {}.", job.example());
+    }
+    out.push('\n');
+    let Some(Record { figures, failures, .. }) = record else { return Ok(out) };
+    if !failures.is_empty() {
+        out.push_str("\n| failed chunk | date | commit |\n|---|---|---|\n");
+        for Failure { command, date, commit } in &failures {
+            let _ = writeln!(out, "| `{}` | {date} | {commit} |", command.replace('|', "\\|"));
+        }
+    }
+    if !figures.is_empty() {
+        out.push_str("\n| figure | |\n|---|---|\n");
+        rows(&mut out, "", &figures);
+    }
+    Ok(out)
+}
+
+/// Date and commit of a record, whether its code has changed, and how much of its job is done on this code.
+fn state(name: &str, record: &Record, code: &Hashes, job: Option<&Job<'_>>) -> String {
     let Stamp { commit, date, dirty, .. } = &record.stamp;
     let dirty = if *dirty { " with uncommitted changes" } else { "" };
     let change = record.change(name, code);
     let mut out = format!("{date}, commit {commit}{dirty}. Shipped code changed since: {change}.");
-    let job = JOBS.iter().find(|job| job.name == name);
-    if let (Some(job), Some(Progress { done, .. })) = (job, record.progress) {
+    if let (Change::No, Some(job), Some(Progress { done, .. })) = (&change, job, record.progress) {
         let _ = write!(out, " {} of {} {} are done.", grouped(done), grouped(job.target), job.unit);
     }
-    if let Some(job) = job {
-        let _ = write!(out, "\n\n`cargo xtask prove --only {name}` runs {}.", job.example());
+    match (record.failures.len(), &change) {
+        (0, _) => {}
+        (count, Change::No) => drop(write!(out, " **Failed chunks on this code: {count}.**")),
+        (count, _) => drop(write!(out, " Failed chunks on that code: {count}.")),
     }
-    out.push_str("\n\n| figure | |\n|---|---|\n");
-    rows(&mut out, "", &record.figures);
-    Ok(out)
+    out
 }
 
 /// One row for each figure. The names of the figures in a nested map start with the name of the map.
@@ -138,7 +161,7 @@ mod tests {
             | figure | |\n|---|---|\n| failing seeds | none |\n| faults by kind: lost answer | 12 |\n| hours | 2.2 |\n\
             | seeds | 1,234,567 |\n";
         assert_eq!(shown_record(&record, &Hashes::new()), expected);
-        assert!(show("gone", &[], &Hashes::new()).unwrap_err().contains("scoreboard add gone"));
+        assert!(show("gone", &[], &Hashes::new()).unwrap_err().contains("no job `gone`"));
     }
 
     #[test]
@@ -151,7 +174,42 @@ mod tests {
         let first = |code: &Hashes| shown_record(&text, code).lines().next().unwrap().to_string();
         let start = "2026-01-02, commit abc with uncommitted changes. Shipped code changed since:";
         assert_eq!(first(&same), format!("{start} no. 20,000 of 300,000 seeds are done."));
-        assert_eq!(first(&other), format!("{start} yes (engine). 20,000 of 300,000 seeds are done."));
+        assert_eq!(first(&other), format!("{start} yes (engine)."), "nothing is done on this code");
+    }
+
+    #[test]
+    fn row_without_a_record_was_not_reached() {
+        let text = show("sim", &[], &code("1")).unwrap();
+        assert!(
+            text.starts_with("Not reached on this code.\n\n`cargo xtask prove --only sim` runs "),
+            "{text}"
+        );
+        assert!(!text.contains("| figure |"), "{text}");
+    }
+
+    #[test]
+    fn failed_chunks_are_shown_with_their_commands() {
+        let mut record = crate::record::tests::record("sim", "1", 20_000);
+        record.failures.push(crate::record::tests::failure());
+        let text = serde_json::to_string(&record).unwrap();
+        let shown = shown_record(&text, &code("1"));
+        assert!(shown.contains("seeds are done. **Failed chunks on this code: 1.**\n"), "{shown}");
+        assert!(
+            shown.contains("| `cargo xtask sim --seeds 0..10 --json FILE` | 2026-01-03 | def |\n"),
+            "{shown}"
+        );
+        assert!(shown_record(&text, &code("2")).contains(" Failed chunks on that code: 1.\n"));
+    }
+
+    #[test]
+    fn every_job_has_a_row_on_the_page() {
+        let page = files::read(&process::root().join("docs/reliability.md")).unwrap();
+        let missing: Vec<&str> = JOBS
+            .iter()
+            .map(|job| job.name)
+            .filter(|name| !page.contains(&format!("<!-- figures: {name} -->")))
+            .collect();
+        assert_eq!(missing, [""; 0]);
     }
 
     #[test]

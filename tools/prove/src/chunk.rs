@@ -25,14 +25,29 @@ impl Chunk {
             ("{nth}", self.nth),
             ("{seed}", self.nth + 1),
         ];
-        let fill = |word: &str| {
-            let word = names
-                .iter()
-                .fold(word.to_string(), |word, (name, value)| word.replace(name, &value.to_string()));
-            word.replace("{file}", &file.to_string_lossy())
+        let depth = if self.nth == 0 { "usual" } else { "deep" };
+        let fill = |word: String| {
+            let word = names.iter().fold(word, |word, (name, value)| word.replace(name, &value.to_string()));
+            word.replace("{depth}", depth).replace("{file}", &file.to_string_lossy())
         };
-        command.split_whitespace().map(fill).collect()
+        quoted(command).into_iter().map(fill).collect()
     }
+
+    /// The command line, for a reader. `file` receives the figures.
+    pub(crate) fn line(&self, command: &str, file: &Path) -> String {
+        let shown = |word: String| if word.contains(' ') { format!("'{word}'") } else { word };
+        self.words(command, file).into_iter().map(shown).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The words of a line. A word in single quotes may have spaces.
+fn quoted(line: &str) -> Vec<String> {
+    let parts = line.split('\'').enumerate();
+    let words = parts.flat_map(|(at, part)| match at % 2 {
+        0 => part.split_whitespace().map(str::to_string).collect(),
+        _ => vec![part.to_string()],
+    });
+    words.collect()
 }
 
 /// The command of these words. Words of the form `NAME=VALUE` at the start set variables of its environment.
@@ -62,7 +77,7 @@ mod tests {
 
     fn line(name: &str, chunk: Chunk) -> String {
         let job = JOBS.iter().find(|job| job.name == name).unwrap();
-        chunk.words(job.command, Path::new("out.json")).join(" ")
+        chunk.line(job.command, Path::new("out.json"))
     }
 
     #[test]
@@ -74,6 +89,23 @@ mod tests {
             "cargo xtask postgres -- cargo xtask mutants --shard 2/16 --json out.json"
         );
         assert!(line("chaos", chunk).starts_with("cargo xtask chaos sqlite --kills 10000 --seed 3 "));
+    }
+
+    #[test]
+    fn models_are_deep_after_the_first_chunk() {
+        let line = |nth| line("models", Chunk { from: nth, size: 1, nth });
+        assert!(
+            line(0).starts_with("OUTLAST_MODEL_DEPTH=usual ")
+                && line(1).starts_with("OUTLAST_MODEL_DEPTH=deep ")
+        );
+    }
+
+    #[test]
+    fn word_in_quotes_keeps_its_spaces() {
+        let chunk = Chunk { from: 0, size: 1, nth: 0 };
+        let (command, file) = ("sh -c 'echo {size} > {file}'", Path::new("f"));
+        assert_eq!(chunk.words(command, file), ["sh", "-c", "echo 1 > f"]);
+        assert_eq!(chunk.line(command, file), "sh -c 'echo 1 > f'");
     }
 
     #[test]

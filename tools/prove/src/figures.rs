@@ -9,7 +9,8 @@ pub(crate) type Figures = Map<String, Value>;
 pub(crate) enum Merge {
     /// Counts are added.
     Add,
-    /// The figures of a chunk include those of the chunks before it.
+    /// The figures of a chunk include those of the chunks before it, and a repeated chunk has the same figures: a chunk that
+    /// succeeds settles the failures before it.
     Replace,
 }
 
@@ -62,7 +63,8 @@ fn joined(key: &str, old: &Number, new: &Number) -> Number {
     let is_largest = key.starts_with("worst_")
         || key.ends_with("milliseconds")
         || key.ends_with("milliseconds_to_drain")
-        || key.ends_with("_corpus");
+        || key.ends_with("_corpus")
+        || key == "bytes_of_a_message";
     let pick = |a: f64, b: f64| if is_largest { a.max(b) } else { a + b };
     match (old.as_u64(), new.as_u64()) {
         _ if key == "seed" => old.clone(),

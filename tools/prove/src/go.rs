@@ -7,10 +7,10 @@ use outlast_toolkit::page::grouped;
 use outlast_toolkit::{Stopwatch, files, process};
 
 use crate::chunk::{self, Chunk};
-use crate::figures::Figures;
+use crate::figures::{Figures, Merge};
 use crate::jobs::Job;
 use crate::listing::duration;
-use crate::record::{Progress, Record};
+use crate::record::{Change, Failure, Progress, Record};
 use crate::stamp::{KEY, Stamp};
 
 pub(crate) struct Go<'a> {
@@ -29,16 +29,17 @@ enum End {
     Complete,
     /// The next chunk would end after the limit.
     NoTime,
-    /// A chunk failed, for this reason.
+    /// A chunk failed, for this reason. The chunks after it may have run.
     Failed(String),
 }
 
 impl Go<'_> {
-    /// Runs the jobs one after the other, and returns a message for each job whose chunk failed. The next job follows a failure.
+    /// Runs the jobs one after the other, and returns a message for each job of which a chunk failed. A failed chunk stays in the
+    /// record of its row; the chunks after it follow if it wrote its figures.
     pub(crate) fn run(&self, jobs: &[&Job<'_>]) -> Result<Vec<String>, String> {
         let clock = Stopwatch::start();
         let mut failures = Vec::new();
-        for job in jobs {
+        for job in jobs.iter().filter(|job| job.goal(self.is_quick) > 0) {
             match self.job(job, &clock)? {
                 End::Complete => println!("{}: complete", job.name),
                 End::NoTime => println!("{}: no time for the next chunk", job.name),
@@ -53,17 +54,33 @@ impl Go<'_> {
 
     /// Runs the chunks of a job until the job is complete, the time is over, or a chunk fails.
     fn job(&self, job: &Job<'_>, clock: &Stopwatch) -> Result<End, String> {
+        let mut failed = None;
+        let mut is_first = true;
         loop {
             let stamp = (self.stamp)()?.of_row(job.name);
             let record = Record::read(self.board, job.name)?;
-            let progress =
-                record.as_ref().map(|record| record.progress(job, &stamp.code)).unwrap_or_default();
             let measured = record.as_ref().and_then(|record| record.progress);
-            let Some(chunk) = job.next(progress, self.is_quick) else { return Ok(End::Complete) };
+            // Figures and failures of other code are dropped.
+            let before = record.filter(|record| record.change(job.name, &stamp.code) == Change::No);
+            let mut progress =
+                before.as_ref().map(|record| record.progress(job, &stamp.code)).unwrap_or_default();
+            let has_failures = before.as_ref().is_some_and(|record| !record.failures.is_empty());
+            // A success settles the failures of such a job. Without this, a go would have no chunk left that can succeed.
+            if is_first
+                && has_failures
+                && job.merge == Merge::Replace
+                && job.next(progress, self.is_quick).is_none()
+            {
+                progress = Progress::default();
+            }
+            is_first = false;
+            let Some(chunk) = job.next(progress, self.is_quick) else {
+                return Ok(failed.map_or(End::Complete, End::Failed));
+            };
             let elapsed = clock.elapsed();
             let expected = job.expected_seconds(chunk.size, measured);
             if !fits(elapsed, Duration::from_secs(expected), self.limit) {
-                return Ok(End::NoTime);
+                return Ok(failed.map_or(End::NoTime, End::Failed));
             }
             let goal = job.goal(self.is_quick);
             println!(
@@ -77,42 +94,85 @@ impl Go<'_> {
                 duration(job.expected_seconds(goal - progress.done, measured)),
             );
             let timer = Stopwatch::start();
-            let figures = match self.figures(job, &chunk, &stamp) {
-                Ok(figures) => figures,
-                Err(message) => return Ok(End::Failed(message)),
-            };
-            // Figures of other code are dropped.
-            let before = record.filter(|_| progress != Progress::default());
+            let ran = self.chunk(job, &chunk, &stamp);
             let seconds = timer.elapsed().as_secs().max(1);
-            merged(job, &chunk, before, progress, stamp, &figures, seconds).write(self.board, job.name)?;
+            let (figures, error) = match ran {
+                Ran::Succeeded(figures) => (Some(figures), None),
+                Ran::Failed(figures, message) => (figures, Some(message)),
+                Ran::OfOtherCode(message) => return Ok(End::Failed(message)),
+            };
+            let has_figures = figures.is_some();
+            let mut record = merged(job, &chunk, before, progress, stamp, figures, seconds);
+            if error.is_some() {
+                record.failures.push(Failure {
+                    command: chunk.line(job.command, Path::new("FILE")),
+                    date: record.stamp.date.clone(),
+                    commit: record.stamp.commit.clone(),
+                });
+            } else if job.merge == Merge::Replace {
+                record.failures.clear();
+            }
+            record.write(self.board, job.name)?;
+            match error {
+                // The chunk did not run as far as its figures: the next one would not either.
+                Some(message) if !has_figures => return Ok(End::Failed(message)),
+                Some(message) => {
+                    println!("{message}");
+                    failed = Some(message);
+                }
+                None => {}
+            }
         }
     }
 
-    /// Runs a chunk and returns its figures. The error names the command line.
-    fn figures(&self, job: &Job<'_>, chunk: &Chunk, stamp: &Stamp) -> Result<Figures, String> {
+    /// Runs a chunk. The message of a failure names the command line.
+    fn chunk(&self, job: &Job<'_>, chunk: &Chunk, stamp: &Stamp) -> Ran {
         let file = self.scratch.join(format!("{}.json", job.name));
         let words = chunk.words(job.command, &file);
-        let failed = |reason: String| format!("{}: {reason}\n  to repeat: {}", job.name, words.join(" "));
+        let line = chunk.line(job.command, &file);
+        let failed = |reason: String| format!("{}: {reason}\n  to repeat: {line}", job.name);
         // A command that stops early must not leave the figures of the chunk before.
-        files::write(&file, "").map_err(failed)?;
-        let status = process::stream(chunk::command(&words), |_| {}).map_err(failed)?;
-        if !status.success() {
-            return Err(failed(format!("the chunk failed with {status}; its figures are not counted")));
+        let status = files::write(&file, "").and_then(|()| process::stream(chunk::command(&words), |_| {}));
+        let figures = figures(&file, job, chunk);
+        match (self.stamp)().map(|after| after.of_row(job.name).code == stamp.code) {
+            Ok(true) => {}
+            Ok(false) => {
+                let reason = "shipped code changed during the chunk; its figures are not counted";
+                return Ran::OfOtherCode(failed(reason.to_string()));
+            }
+            Err(error) => return Ran::OfOtherCode(failed(error)),
         }
-        let text = files::read(&file).map_err(failed)?;
-        let mut figures: Figures = serde_json::from_str(&text)
-            .map_err(|error| failed(format!("the figures cannot be read: {error}")))?;
-        figures.remove(KEY);
-        let after = (self.stamp)().map_err(failed)?.of_row(job.name);
-        if after.code != stamp.code {
-            return Err(failed(
-                "shipped code changed during the chunk; its figures are not counted".to_string(),
-            ));
+        match (status, figures) {
+            (Err(error), _) => Ran::Failed(None, failed(error)),
+            (Ok(status), Ok(figures)) if status.success() => Ran::Succeeded(figures),
+            (Ok(status), Ok(figures)) => {
+                Ran::Failed(Some(figures), failed(format!("the chunk failed with {status}")))
+            }
+            (Ok(status), Err(error)) => Ran::Failed(
+                None,
+                failed(format!("the chunk ended with {status} and has no figures: {error}")),
+            ),
         }
-        if done(job, chunk, &figures) == 0 {
-            return Err(failed(format!("the chunk did no {}", job.unit)));
-        }
-        Ok(figures)
+    }
+}
+
+/// The end of a chunk.
+enum Ran {
+    Succeeded(Figures),
+    /// For this reason; with the figures that the command wrote nevertheless.
+    Failed(Option<Figures>, String),
+    /// Nothing is recorded.
+    OfOtherCode(String),
+}
+
+/// The figures that a chunk wrote.
+fn figures(file: &Path, job: &Job<'_>, chunk: &Chunk) -> Result<Figures, String> {
+    let mut figures: Figures =
+        serde_json::from_str(&files::read(file)?).map_err(|error| error.to_string())?;
+    figures.remove(KEY);
+    match done(job, chunk, &figures) {
+        0 => Err(format!("the chunk did no {}", job.unit)),
+        _ => Ok(figures),
     }
 }
 
@@ -127,35 +187,37 @@ fn done(job: &Job<'_>, chunk: &Chunk, figures: &Figures) -> u64 {
     job.counted.map_or(chunk.size, |key| counted(key).min(chunk.size))
 }
 
-/// The record with the figures of one more chunk.
+/// The record with one more chunk, whose figures are missing if it failed before it wrote them.
 fn merged(
     job: &Job<'_>,
     chunk: &Chunk,
     before: Option<Record>,
     progress: Progress,
     stamp: Stamp,
-    figures: &Figures,
+    figures: Option<Figures>,
     seconds: u64,
 ) -> Record {
-    let (mut sum, was_dirty) = before.map(|record| (record.figures, record.stamp.dirty)).unwrap_or_default();
-    job.merge.enter(&mut sum, figures);
-    let progress = Progress {
-        done: progress.done + done(job, chunk, figures),
-        chunks: progress.chunks + 1,
-        seconds: progress.seconds + seconds,
-    };
+    let (mut sum, failures, was_dirty) =
+        before.map(|record| (record.figures, record.failures, record.stamp.dirty)).unwrap_or_default();
+    let mut progress = progress;
+    if let Some(figures) = figures {
+        job.merge.enter(&mut sum, &figures);
+        progress.done += done(job, chunk, &figures);
+        progress.chunks += 1;
+        progress.seconds += seconds;
+    }
     let stamp = Stamp { dirty: stamp.dirty || was_dirty, ..stamp };
-    Record { stamp, figures: sum, progress: Some(progress) }
+    Record { stamp, figures: sum, progress: Some(progress), failures }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::Merge;
     use crate::record::tests::code;
     use std::cell::{Cell, RefCell};
 
-    /// A folder with a program that counts its seeds, and fails at the seed of the file `bad`.
+    /// A folder with a program that counts its seeds. It fails at the seed of the file `bad` before it writes figures, and at the seed of
+    /// the file `lost` after that.
     struct Bench {
         folder: tempfile::TempDir,
         command: String,
@@ -167,11 +229,14 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let path = |name: &str| folder.path().join(name).display().to_string();
             let script = format!(
-                "echo $1 >> {runs}\ntest \"$1\" = \"$(cat {bad})\" && exit 1\necho '{{\"seeds\": '$2'}}' > $3\n",
+                "echo $1 >> {runs}\ntest \"$1\" = \"$(cat {bad})\" && exit 1\necho '{{\"seeds\": '$2'}}' > $3\n\
+                 test \"$1\" != \"$(cat {lost})\"\n",
                 runs = path("runs"),
                 bad = path("bad"),
+                lost = path("lost"),
             );
             files::write(&folder.path().join("bad"), "none").unwrap();
+            files::write(&folder.path().join("lost"), "none").unwrap();
             files::write(&folder.path().join("job.sh"), &script).unwrap();
             let command = format!("sh {} {{from}} {{size}} {{file}}", path("job.sh"));
             let stamp = Stamp {
@@ -183,8 +248,17 @@ mod tests {
             Self { folder, command, stamp: RefCell::new(stamp) }
         }
 
+        /// Lets the chunk that begins at this seed fail, before or after it writes its figures.
+        fn fails(&self, file: &str, seed: &str) {
+            files::write(&self.folder.path().join(file), seed).unwrap();
+        }
+
         /// Runs a go. The result is the failures.
         fn go(&self, is_quick: bool, limit: Option<Duration>) -> Vec<String> {
+            self.go_with(Merge::Add, is_quick, limit)
+        }
+
+        fn go_with(&self, merge: Merge, is_quick: bool, limit: Option<Duration>) -> Vec<String> {
             let job = Job {
                 name: "sim",
                 unit: "seeds",
@@ -193,7 +267,7 @@ mod tests {
                 chunk: 10,
                 seconds: 60,
                 counted: Some("seeds"),
-                merge: Merge::Add,
+                merge,
                 command: &self.command,
             };
             let stamp = || Ok(self.stamp.borrow().clone());
@@ -223,7 +297,8 @@ mod tests {
         assert_eq!((bench.runs(), bench.record().progress.unwrap().done), (vec![0], 3));
         assert_eq!(bench.go(false, None), [""; 0]);
         assert_eq!(bench.runs(), [3, 13, 23]);
-        let Record { stamp, figures, progress } = bench.record();
+        let Record { stamp, figures, progress, failures } = bench.record();
+        assert_eq!(failures, []);
         assert_eq!(
             (&figures["seeds"], progress.unwrap().done, progress.unwrap().chunks),
             (&25.into(), 25, 4)
@@ -252,16 +327,70 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_chunk_is_not_counted_and_runs_again_in_the_next_go() {
+    fn chunk_that_fails_without_figures_runs_again_and_stays_in_the_record() {
         let bench = Bench::new();
-        files::write(&bench.folder.path().join("bad"), "10").unwrap();
+        bench.fails("bad", "10");
         let failures = bench.go(false, None);
         assert!(failures.len() == 1 && failures[0].contains("to repeat: sh "), "{failures:?}");
         assert!(failures[0].contains("/job.sh 10 10 "), "{failures:?}");
         assert_eq!((bench.runs(), bench.record().figures["seeds"].clone()), (vec![0, 10], 10.into()));
-        files::write(&bench.folder.path().join("bad"), "none").unwrap();
+        bench.fails("bad", "none");
         assert_eq!(bench.go(false, None), [""; 0]);
         assert_eq!((bench.runs(), bench.record().figures["seeds"].clone()), (vec![10, 20], 25.into()));
+        let record = bench.record();
+        let [Failure { command, date, commit }] = record.failures.as_slice() else { panic!("{record:?}") };
+        assert!(command.ends_with("/job.sh 10 10 FILE"), "{command}");
+        assert_eq!((date.as_str(), commit.as_str()), ("2026-01-02", "abc"));
+    }
+
+    #[test]
+    fn first_chunk_that_fails_makes_a_record() {
+        let bench = Bench::new();
+        bench.fails("bad", "0");
+        assert_eq!(bench.go(false, None).len(), 1);
+        assert_eq!((bench.record().figures.len(), bench.record().failures.len()), (0, 1));
+        assert_eq!(bench.go(false, None).len(), 1);
+        assert_eq!((bench.runs(), bench.record().failures.len()), (vec![0, 0], 2));
+    }
+
+    #[test]
+    fn figures_of_a_failed_chunk_are_entered_and_the_next_chunks_follow() {
+        let bench = Bench::new();
+        bench.fails("lost", "10");
+        assert_eq!(bench.go(false, None).len(), 1);
+        assert_eq!((bench.runs(), bench.record().figures["seeds"].clone()), (vec![0, 10, 20], 25.into()));
+        bench.fails("lost", "none");
+        assert_eq!(bench.go(false, None), [""; 0]);
+        assert_eq!(
+            (bench.runs(), bench.record().failures.len()),
+            (vec![], 1),
+            "the failed chunk is not repeated"
+        );
+    }
+
+    #[test]
+    fn changed_code_starts_without_the_failures() {
+        let bench = Bench::new();
+        bench.fails("lost", "0");
+        bench.go(true, None);
+        assert_eq!(bench.record().failures.len(), 1);
+        bench.fails("lost", "none");
+        bench.stamp.borrow_mut().code = code("2");
+        bench.go(true, None);
+        assert_eq!((bench.runs(), bench.record().failures.len()), (vec![0, 0], 0));
+    }
+
+    #[test]
+    fn success_settles_the_failures_of_a_job_whose_figures_include_those_before() {
+        let bench = Bench::new();
+        bench.fails("lost", "20");
+        assert_eq!(bench.go_with(Merge::Replace, false, None).len(), 1);
+        assert_eq!((bench.runs(), bench.record().failures.len()), (vec![0, 10, 20], 1));
+        bench.fails("lost", "none");
+        assert_eq!(bench.go_with(Merge::Replace, false, None), [""; 0]);
+        assert_eq!((bench.runs(), bench.record().failures.len()), (vec![0, 10, 20], 0));
+        assert_eq!(bench.go_with(Merge::Replace, false, None), [""; 0]);
+        assert_eq!(bench.runs(), [0; 0], "the job is complete");
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(crate) struct Job<'a> {
     pub(crate) unit: &'a str,
     /// Units until the job is complete.
     pub(crate) target: u64,
-    /// Units of `--quick`.
+    /// Units of `--quick`; 0 leaves the job out.
     pub(crate) quick: u64,
     /// Units of a chunk.
     pub(crate) chunk: u64,
@@ -37,11 +37,32 @@ pub(crate) const JOBS: &[Job<'static>] = &[
         merge: Merge::Add,
         command: "cargo xtask sim --seeds {from}..{to} --json {file}",
     },
-    Job { seconds: 900, command: "cargo xtask sim --score 0..2000 --json {file}", ..whole("score") },
-    Job { seconds: 900, command: "cargo xtask sim --sweep all --json {file}", ..whole("sweep") },
     Job {
-        seconds: 600,
-        command: "OUTLAST_MODEL_DEPTH=deep OUTLAST_MODEL_JSON={file} cargo test --profile sim -p outlast-sim model::",
+        unit: "defects",
+        target: 89,
+        quick: 9,
+        chunk: 30,
+        seconds: 300,
+        command: "cargo xtask sim --score 0..2000 --defects {from}..{to} --page docs/internals/defects.md --json {file}",
+        ..counted("score", "defects")
+    },
+    Job {
+        unit: "scripts",
+        target: 37,
+        quick: 3,
+        chunk: 10,
+        seconds: 250,
+        command: "cargo xtask sim --sweep all --scripts {from}..{to} --json {file}",
+        ..counted("sweep", "scripts")
+    },
+    // The first chunk has the depth of a test run.
+    Job {
+        unit: "depths",
+        target: 2,
+        quick: 1,
+        seconds: 240,
+        merge: Merge::Replace,
+        command: "OUTLAST_MODEL_DEPTH={depth} OUTLAST_MODEL_JSON={file} cargo test --profile sim -p outlast-sim model::",
         ..whole("models")
     },
     Job {
@@ -63,44 +84,103 @@ pub(crate) const JOBS: &[Job<'static>] = &[
     // Each chunk has a rig with an empty container: the emulator becomes slower with the documents that it holds.
     Job {
         target: 500,
-        quick: 50,
+        quick: 25,
         chunk: 100,
         seconds: 360,
         command: "cargo xtask chaos cosmos --kills {size} --seed {seed} --minutes 15 --pace 900 --in-flight 16 --release --json {file}",
         ..kills("chaos-cosmos")
     },
     Job {
-        name: "power",
         unit: "cuts",
         target: 6_000,
         quick: 400,
         chunk: 1_000,
         seconds: 120,
-        counted: Some("cuts"),
-        merge: Merge::Add,
         command: "cargo xtask chaos power --cuts {size} --seed {from} --json {file}",
+        ..counted("power", "cuts")
     },
     Job {
-        name: "fuzz",
-        unit: "minutes per target",
-        target: 10,
-        quick: 1,
-        chunk: 2,
-        seconds: 900,
-        counted: None,
+        unit: "sequences",
+        target: 1_000_000,
+        quick: 20_000,
+        chunk: 250_000,
+        seconds: 300,
+        command: "OUTLAST_SCHEDULER_CASES={size} OUTLAST_SCHEDULER_SEED={seed} OUTLAST_SCHEDULER_JSON={file} \
+                  cargo test --profile sim -p outlast-postgres --all-features --lib generated_events",
+        ..counted("scheduler", "sequences")
+    },
+    Job {
+        target: 50_000,
+        quick: 1_000,
+        chunk: 10_000,
+        seconds: 600,
+        command: "OUTLAST_MODEL_CASES={size} OUTLAST_MODEL_SEED={seed} OUTLAST_COMPARISON_JSON={file} \
+                  cargo test --profile sim -p outlast-sqlite --all-features --test it model::agrees",
+        ..comparison("compare-sqlite")
+    },
+    Job {
+        target: 5_000,
+        quick: 50,
+        chunk: 1_000,
+        seconds: 600,
+        command: "OUTLAST_MODEL_CASES={size} OUTLAST_MODEL_SEED={seed} OUTLAST_COMPARISON_JSON={file} \
+                  cargo xtask postgres -- cargo test --profile sim -p outlast-postgres --all-features --test it model::agrees",
+        ..comparison("compare-postgres")
+    },
+    Job {
+        target: 200,
+        quick: 4,
+        chunk: 50,
+        seconds: 600,
+        command: "OUTLAST_MODEL_CASES={size} OUTLAST_MODEL_SEED={seed} OUTLAST_COMPARISON_JSON={file} \
+                  cargo test --profile sim -p outlast-cosmos --all-features --test it model::agrees",
+        ..comparison("compare-cosmos")
+    },
+    Job {
+        quick: 0,
+        seconds: 1_800,
+        command: "OUTLAST_COSMOS_SWEEP=full OUTLAST_COSMOS_SWEEP_JSON={file} \
+                  cargo test --profile sim -p outlast-cosmos --all-features --test it -- faults:: model::leases",
+        ..whole("cosmos-faults")
+    },
+    Job {
+        unit: "seconds per target",
+        target: 600,
+        quick: 15,
+        chunk: 120,
+        seconds: 1_200,
         merge: Merge::Add,
-        command: "cargo xtask fuzz --minutes {size} --json {file}",
+        command: "cargo xtask fuzz --seconds {size} --json {file}",
+        ..whole("fuzz")
     },
     Job {
-        name: "mutants",
+        quick: 0,
+        seconds: 400,
+        command: "cargo xtask chaos flood sqlite --messages 1000 --release --json {file}",
+        ..whole("flood")
+    },
+    Job {
+        quick: 0,
+        seconds: 400,
+        command: "cargo xtask chaos flood postgres --messages 600 --release --json {file}",
+        ..whole("flood-postgres")
+    },
+    Job {
+        quick: 0,
+        seconds: 600,
+        command: "cargo xtask postgres -- sh -c 'rm -f target/stress.db* && cargo run -q --release -p outlast-cli -- stress --store memory \
+                  --store sqlite::memory: --store sqlite:target/stress.db --store $OUTLAST_TEST_POSTGRES_URL --pool-size 2,10,20 \
+                  --preset baseline,default,wide,large-payload --check --json {file}'",
+        ..whole("stress")
+    },
+    Job {
         unit: "shards",
         target: 16,
-        quick: 1,
-        chunk: 1,
+        quick: 0,
         seconds: 600,
-        counted: None,
         merge: Merge::Replace,
         command: "cargo xtask postgres -- cargo xtask mutants --shard {nth}/16 --json {file}",
+        ..whole("mutants")
     },
 ];
 
@@ -114,23 +194,23 @@ const fn whole(name: &str) -> Job<'_> {
         chunk: 1,
         seconds: 0,
         counted: None,
-        merge: Merge::Replace,
+        merge: Merge::Add,
         command: "",
     }
 }
 
+/// A job whose chunks count their units with this figure.
+const fn counted<'a>(name: &'a str, figure: &'a str) -> Job<'a> {
+    Job { counted: Some(figure), ..whole(name) }
+}
+
 const fn kills(name: &str) -> Job<'_> {
-    Job {
-        name,
-        unit: "kills",
-        target: 0,
-        quick: 0,
-        chunk: 0,
-        seconds: 0,
-        counted: Some("kills"),
-        merge: Merge::Add,
-        command: "",
-    }
+    Job { unit: "kills", ..counted(name, "kills") }
+}
+
+/// Random sequences of calls on a store and on the memory store.
+const fn comparison(name: &str) -> Job<'_> {
+    Job { unit: "sequences", ..counted(name, "sequences") }
 }
 
 impl Job<'_> {
@@ -147,7 +227,7 @@ impl Job<'_> {
     /// The command line of the first chunk.
     pub(crate) fn example(&self) -> String {
         let first = Chunk { from: 0, size: self.chunk, nth: 0 };
-        let line = first.words(self.command, Path::new("FILE")).join(" ");
+        let line = first.line(self.command, Path::new("FILE"));
         if self.chunk == self.target { format!("`{line}`") } else { format!("chunks such as `{line}`") }
     }
 
@@ -161,24 +241,36 @@ impl Job<'_> {
     }
 }
 
-/// The packages whose code every row exercises.
-const CORE: [&str; 7] = ["engine", "memory", "model", "provider", "provider-kit", "runtime", "sqlite"];
+/// The packages that a process with the memory store and the SQLite store exercises.
+const CORE: &[&str] = &["engine", "lens", "memory", "model", "provider", "provider-kit", "runtime", "sqlite"];
+/// The packages that a program of a user has beside those.
+const FACADE: &[&str] = &["author", "macros", "outlast"];
+/// The packages that a comparison of a store with the memory store exercises.
+const STORE: &[&str] = &["memory", "model", "provider", "provider-kit"];
 
 /// The folders of the packages that a row is about.
 pub(crate) fn packages(row: &str) -> Vec<&'static str> {
-    let more: &[&str] = match row {
-        "chaos-postgres" => &["postgres"],
-        "chaos-cosmos" => &["cosmos"],
-        "mutants" => &["cosmos", "postgres"],
-        "stress" => &["cli", "postgres"],
-        _ => &[],
+    let parts: &[&[&str]] = match row {
+        "chaos" | "flood" | "power" => &[CORE, FACADE],
+        "chaos-postgres" | "flood-postgres" => &[CORE, FACADE, &["postgres"]],
+        "chaos-cosmos" => &[CORE, FACADE, &["cosmos"]],
+        "stress" => &[CORE, FACADE, &["cli", "conformance", "postgres"]],
+        "compare-sqlite" => &[STORE, &["sqlite"]],
+        "compare-postgres" => &[STORE, &["postgres"]],
+        "compare-cosmos" | "cosmos-faults" => &[STORE, &["cosmos"]],
+        "scheduler" => &[&["model", "postgres", "provider", "provider-kit"]],
+        "fuzz" => &[CORE, &["cosmos", "postgres", "server"]],
+        "mutants" => &[CORE, &["cosmos", "postgres"]],
+        _ => &[CORE],
     };
-    CORE.iter().chain(more).copied().collect()
+    parts.concat()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use outlast_toolkit::{files, process};
+    use std::collections::BTreeSet;
 
     fn job() -> Job<'static> {
         Job { unit: "seeds", target: 25, quick: 3, chunk: 10, seconds: 100, ..whole("a") }
@@ -216,8 +308,59 @@ mod tests {
     #[test]
     fn every_job_of_the_table_can_run() {
         for job in JOBS {
-            assert!(job.quick > 0 && job.quick <= job.target && job.chunk > 0, "{}", job.name);
+            assert!(job.quick <= job.target && job.chunk > 0 && job.chunk <= job.target, "{}", job.name);
             assert!(job.seconds > 0 && job.command.contains("{file}"), "{}", job.name);
+        }
+    }
+
+    #[test]
+    fn quick_go_is_expected_to_take_less_than_20_minutes() {
+        let seconds: u64 = JOBS.iter().map(|job| job.expected_seconds(job.quick, None)).sum();
+        assert!(seconds < 20 * 60, "{seconds} s");
+    }
+
+    /// Targets that count a list elsewhere.
+    #[test]
+    fn targets_are_all_defects_and_all_scripts() {
+        let target = |name: &str| JOBS.iter().find(|job| job.name == name).unwrap().target;
+        let read = |path: &str| files::read(&process::root().join(path)).unwrap();
+        let rows = read("docs/internals/defects.md").lines().filter(|line| line.starts_with("| `")).count();
+        let of_sequences =
+            read("testdata/scheduler-defects.txt").lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(target("score"), (rows - of_sequences) as u64);
+        let scripts = format!("| sweep | {} scripts,", target("sweep"));
+        assert!(read("docs/internals/testing.md").contains(&scripts), "{scripts}");
+    }
+
+    /// The folders of the published packages that a package links, without those that only attempts use.
+    fn linked(root: &str) -> BTreeSet<String> {
+        let packages = outlast_packages::load().unwrap();
+        let (mut found, mut next) = (BTreeSet::new(), vec![root.to_string()]);
+        while let Some(name) = next.pop() {
+            let Some(package) = packages.iter().find(|package| outlast_packages::folder(package) == name)
+            else {
+                continue;
+            };
+            for dependency in outlast_packages::shipped(package) {
+                let folder = dependency.name.trim_start_matches("outlast-").to_string();
+                let is_ours = packages.iter().any(|package| outlast_packages::folder(package) == folder);
+                let is_attempt =
+                    ["conformance", "cosmos-rig", "testing", "testkit"].contains(&folder.as_str());
+                if is_ours && !is_attempt && found.insert(folder.clone()) {
+                    next.push(folder);
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn rows_are_about_the_packages_that_their_programs_link() {
+        for (program, rows) in [("chaos", ["chaos", "chaos-postgres", "chaos-cosmos"]), ("sim", ["sim"; 3])] {
+            let about: BTreeSet<String> =
+                rows.iter().flat_map(|row| packages(row)).map(str::to_string).collect();
+            let missing: Vec<String> = linked(program).difference(&about).cloned().collect();
+            assert_eq!(missing, [""; 0], "{program}");
         }
     }
 }

@@ -17,22 +17,29 @@ pub(crate) fn table(
 ) -> Result<String, String> {
     let mut out = format!("shipped code {}\n", code::total(code));
     let _ = writeln!(out, "{:<16} {:>9} {:>9} {:<20} {:>12}  state", "job", "done", "target", "unit", "rest");
+    let mut seconds = 0;
     for job in jobs {
         let record = Record::read(board, job.name)?;
         let done = record.as_ref().map_or(0, |record| record.progress(job, code).done);
         let goal = job.goal(is_quick);
         let rest = goal.saturating_sub(done);
         let measured = record.as_ref().and_then(|record| record.progress);
-        let state = match record.map(|record| record.change(job.name, code)) {
+        let failures = record.as_ref().map_or(0, |record| record.failures.len());
+        let state = match record.filter(|_| goal > 0).map(|record| record.change(job.name, code)) {
+            None if goal == 0 => "not in --quick".to_string(),
             None => "no record".to_string(),
+            Some(Change::No) if failures > 0 => format!("FAILED chunks on this code: {failures}"),
             Some(Change::No) if rest == 0 => "complete".to_string(),
             Some(Change::No) => "unfinished".to_string(),
             Some(change) => format!("shipped code changed since: {change}"),
         };
-        let time = duration(job.expected_seconds(rest, measured));
+        let expected = job.expected_seconds(rest, measured);
+        seconds += expected;
+        let time = duration(expected);
         let (done, goal) = (grouped(done), grouped(goal));
         let _ = writeln!(out, "{:<16} {done:>9} {goal:>9} {:<20} {time:>12}  {state}", job.name, job.unit);
     }
+    let _ = writeln!(out, "{:<16} {:>9} {:>9} {:<20} {:>12}", "all jobs", "", "", "", duration(seconds));
     Ok(out)
 }
 
@@ -65,7 +72,21 @@ mod tests {
         assert_eq!(lines(true, "1")[0], "sim 20,000 2,000 seeds 0 s complete");
         assert!(lines(false, "2")[0].starts_with("sim 0 300,000 seeds"), "a change starts the row again");
         assert!(lines(false, "2")[0].contains("shipped code changed since: yes (engine,"));
-        assert_eq!(lines(false, "1")[1], "score 0 1 runs 15 min no record");
+        assert_eq!(lines(false, "1")[1], "score 0 89 defects 15 min no record");
+        assert_eq!(lines(false, "1")[2], "all jobs 16 min");
+    }
+
+    #[test]
+    fn the_list_shows_failed_chunks() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut record = record("sim", "1", 20_000);
+        record.failures.push(crate::record::tests::failure());
+        record.write(folder.path(), "sim").unwrap();
+        let shown = table(&[&JOBS[0]], true, folder.path(), &code("1")).unwrap();
+        assert!(
+            shown.lines().nth(2).is_some_and(|line| line.ends_with("FAILED chunks on this code: 1")),
+            "{shown}"
+        );
     }
 
     #[test]

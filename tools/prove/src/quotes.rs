@@ -13,7 +13,7 @@ const OPEN: &str = "<!-- score:";
 const COUNTED: [&str; 6] = [" worlds", " seeds", " killed processes", " kills", " power cuts", " mutants"];
 
 /// The mistakes in a line: figures without a name, figures that differ from the record, and figures of a row whose shipped code
-/// has changed since. `files` are pairs of a path and a text.
+/// has changed since, which are of an uncommitted tree, or of which an attempt failed. `files` are pairs of a path and a text.
 pub fn mistakes(line: &str, files: &[(&str, &str)], code: &Hashes) -> Vec<String> {
     let named = line.match_indices(OPEN).filter_map(|(at, _)| {
         let name = line[at + OPEN.len()..].split("-->").next().unwrap_or_default().trim();
@@ -36,7 +36,8 @@ pub fn mistakes(line: &str, files: &[(&str, &str)], code: &Hashes) -> Vec<String
 fn figure(name: &str, files: &[(&str, &str)], code: &Hashes) -> Result<Value, String> {
     let (row, key) =
         name.split_once('.').ok_or_else(|| format!("`{name}` is not of the form `ROW.FIGURE`"))?;
-    let record = board::find(row, files)?;
+    let record = board::find(row, files)?
+        .ok_or_else(|| format!("`{row}` was not reached: there is no `{}{row}.json`", board::FOLDER))?;
     match record.change(row, code) {
         Change::No => {}
         change => {
@@ -45,6 +46,17 @@ fn figure(name: &str, files: &[(&str, &str)], code: &Hashes) -> Result<Value, St
                  `cargo xtask prove --only {row}`, or state it without the figure"
             ));
         }
+    }
+    if record.stamp.dirty {
+        return Err(format!(
+            "the figures of `{row}` are of a working tree with uncommitted changes: commit, delete the record and repeat the job"
+        ));
+    }
+    if let Some(failure) = record.failures.last() {
+        return Err(format!(
+            "an attempt of `{row}` failed on this code: `{}`. State no figure of it before its cause is mended",
+            failure.command
+        ));
     }
     let figures = Value::Object(record.figures);
     let found = key.split('.').try_fold(&figures, |figures, key| figures.get(key));
@@ -60,11 +72,16 @@ fn number_before(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::{code, record};
+    use crate::record::Record;
+    use crate::record::tests::{code, failure, record};
+
+    fn found_in(record: &Record, line: &str, hash: &str) -> Vec<String> {
+        let text = serde_json::to_string(record).unwrap();
+        mistakes(line, &[("testdata/scoreboard/sim.json", &text)], &code(hash))
+    }
 
     fn found(line: &str, hash: &str) -> Vec<String> {
-        let text = serde_json::to_string(&record("sim", "1", 300_000)).unwrap();
-        mistakes(line, &[("testdata/scoreboard/sim.json", &text)], &code(hash))
+        found_in(&record("sim", "1", 300_000), line, hash)
     }
 
     #[test]
@@ -81,6 +98,22 @@ mod tests {
     fn a_figure_of_a_stale_row_is_refused() {
         let stale = found("ran 300,000<!-- score: sim.seeds --> worlds", "2");
         assert!(stale.len() == 1 && stale[0].contains("has changed since"), "{stale:?}");
+    }
+
+    #[test]
+    fn figures_of_a_dirty_tree_or_with_a_failed_chunk_are_refused() {
+        let quote = "ran 300,000<!-- score: sim.seeds --> worlds";
+        let mut record = record("sim", "1", 300_000);
+        record.stamp.dirty = true;
+        let dirty = found_in(&record, quote, "1");
+        assert!(dirty.len() == 1 && dirty[0].contains("uncommitted changes"), "{dirty:?}");
+        record.stamp.dirty = false;
+        record.failures.push(failure());
+        let failed = found_in(&record, quote, "1");
+        assert!(
+            failed.len() == 1 && failed[0].contains("failed on this code: `cargo xtask sim"),
+            "{failed:?}"
+        );
     }
 
     #[test]

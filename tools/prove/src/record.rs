@@ -21,6 +21,18 @@ pub(crate) struct Record {
     /// `None` if one command by hand wrote the figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) progress: Option<Progress>,
+    /// The chunks that failed on this code. A record whose code has changed starts again without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// A chunk that failed. The attempts of some jobs are not deterministic: the same chunk may succeed when it is repeated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    /// The command line; `FILE` stands for the file of the figures.
+    pub(crate) command: String,
+    pub(crate) date: String,
+    pub(crate) commit: String,
 }
 
 /// The part of a job that is done.
@@ -119,6 +131,15 @@ pub(crate) mod tests {
             stamp: stamp.of_row(row),
             figures,
             progress: Some(Progress { done: seeds, chunks: 1, seconds: 5 }),
+            failures: Vec::new(),
+        }
+    }
+
+    pub(crate) fn failure() -> Failure {
+        Failure {
+            command: "cargo xtask sim --seeds 0..10 --json FILE".to_string(),
+            date: "2026-01-03".to_string(),
+            commit: "def".to_string(),
         }
     }
 
@@ -145,9 +166,12 @@ pub(crate) mod tests {
     fn a_record_is_read_as_it_was_written() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Record::read(folder.path(), "sim"), Ok(None));
-        let record = record("sim", "1", 7);
-        record.write(folder.path(), "sim").unwrap();
-        assert_eq!(Record::read(folder.path(), "sim"), Ok(Some(record)));
+        let mut record = record("sim", "1", 7);
+        for failures in [Vec::new(), vec![failure()]] {
+            record.failures = failures;
+            record.write(folder.path(), "sim").unwrap();
+            assert_eq!(Record::read(folder.path(), "sim"), Ok(Some(record.clone())));
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The store of the runtime of a worker. The store forwards every call. Each commit is logged before it is sent, and its answer is
-//! counted and logged. On an order of the supervisor, a commit pauses at a point until the worker is killed.
+//! The store of the runtime of a worker. The store forwards every call. Each commit is logged before it is sent and when the store has
+//! taken it, and its answer is counted and logged. On an order of the supervisor, a commit pauses at a point until the worker is killed.
 
 use super::pause_points::{PausePoints, Point};
 use crate::commit_log::{Commit, CommitLog, CommitStep, size_of};
@@ -10,7 +10,10 @@ use outlast::providers::{
     Completion, EagerStart, ExecutionMetadata, FusedCompletion, LeasedOutcome, Provider, ProviderError,
     ScheduledActivityIdentifier, TurnAhead, TurnCommit, WorkItem, forward_provider,
 };
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 pub(super) struct PausingStore {
     pub(super) inner: Arc<dyn Provider>,
@@ -36,10 +39,24 @@ impl PausingStore {
             return announce_and_wait(Point::Before).await;
         }
         let sent = Sent::log(&self.commit_log, commits);
-        if point == Some(Point::Within) {
-            announce(Point::Within);
-        }
-        let answer = call.await;
+        let mut call = pin!(call);
+        // The first poll hands the call to the store: to its thread, or to its connection.
+        let answer = match poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await {
+            Poll::Pending => {
+                sent.taken();
+                if point == Some(Point::Within) {
+                    announce(Point::Within);
+                }
+                call.await
+            }
+            Poll::Ready(answer) => {
+                // The call was never open: the point is for the next one.
+                if point == Some(Point::Within) {
+                    self.pause_points.arm(Point::Within);
+                }
+                answer
+            }
+        };
         sent.answered(|commit| answer.as_ref().is_ok_and(|answer| is_stored(answer, commit)));
         if point == Some(Point::After) {
             // The answer is in the log, so the verifier looks for the commit although its worker is killed here.
@@ -83,6 +100,11 @@ impl<'a> Sent<'a> {
     fn log(log: &'a CommitLog, commits: Vec<Commit>) -> Self {
         commits.iter().for_each(|commit| write(log, CommitStep::Begun, commit));
         Self { log, commits }
+    }
+
+    /// The store has the call, and did not answer at once.
+    fn taken(&self) {
+        self.commits.iter().for_each(|commit| write(self.log, CommitStep::Sent, commit));
     }
 
     fn answered(mut self, is_stored: impl Fn(&Commit) -> bool) {
@@ -246,7 +268,6 @@ mod tests {
     use outlast::EventKind;
     use outlast::providers::memory::MemoryProvider;
     use std::future::{pending, ready};
-    use std::pin::pin;
 
     fn store(folder: &std::path::Path) -> PausingStore {
         PausingStore {
@@ -302,13 +323,43 @@ mod tests {
             {
                 let mut call = pin!(store.commit(commits.clone(), |(), _| true, answer));
                 begin(&mut call).await;
-                assert_eq!(record(folder.path()).unanswered.len(), open, "{point:?}");
+                let record = record(folder.path());
+                assert_eq!((record.unanswered.len(), record.sent), (open, open), "{point:?}");
             }
             assert_eq!(record(folder.path()), CommitRecord::default(), "{point:?}: dropped");
             store.commit(commits.clone(), |(), _| true, ready(Ok(()))).await.unwrap();
-            let expected = CommitRecord { acknowledged: commits, unanswered: vec![] };
+            let expected = CommitRecord { acknowledged: commits, ..CommitRecord::default() };
             assert_eq!(record(folder.path()), expected, "{point:?}: answered");
         }
+    }
+
+    #[tokio::test]
+    async fn commit_is_announced_after_the_store_has_taken_the_call() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path());
+        let commits: Vec<Commit> = commit_of_activity(Some(&outcome(2))).into_iter().collect();
+        store.pause_points.arm(Point::Within);
+        let sent_at_call = std::cell::Cell::new(None);
+        let answer = async {
+            sent_at_call.set(Some(record(folder.path()).sent));
+            pending().await
+        };
+        let mut call = pin!(store.commit(commits.clone(), |(), _| true, answer));
+        begin(&mut call).await;
+        assert_eq!(sent_at_call.get(), Some(0), "the store had not taken the call");
+        assert_eq!(record(folder.path()).sent, 1);
+        assert_eq!(store.pause_points.take_point(), None);
+    }
+
+    #[tokio::test]
+    async fn point_of_a_call_that_is_answered_at_once_is_left_to_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path());
+        let commits: Vec<Commit> = commit_of_activity(Some(&outcome(2))).into_iter().collect();
+        store.pause_points.arm(Point::Within);
+        store.commit(commits, |(), _| true, ready(Ok(()))).await.unwrap();
+        assert_eq!(store.pause_points.take_point(), Some(Point::Within));
+        assert_eq!(record(folder.path()).sent, 0);
     }
 
     #[tokio::test]
@@ -319,7 +370,7 @@ mod tests {
         store.pause_points.arm(Point::After);
         let mut call = pin!(store.commit(commits.clone(), |(), _| true, ready(Ok(()))));
         begin(&mut call).await;
-        assert_eq!(record(folder.path()), CommitRecord { acknowledged: commits, unanswered: vec![] });
+        assert_eq!(record(folder.path()), CommitRecord { acknowledged: commits, ..CommitRecord::default() });
     }
 
     #[tokio::test]
@@ -358,7 +409,7 @@ mod tests {
         let work = commit_of_activity(Some(&outcome(2))).unwrap();
         let is_stored = |(): &(), commit: &Commit| matches!(commit, Commit::Activity { .. });
         store.commit(vec![work.clone(), ahead], is_stored, ready(Ok(()))).await.unwrap();
-        let expected = CommitRecord { acknowledged: vec![work], unanswered: vec![] };
+        let expected = CommitRecord { acknowledged: vec![work], ..CommitRecord::default() };
         assert_eq!(record(folder.path()), expected);
     }
 }

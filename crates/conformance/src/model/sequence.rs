@@ -6,6 +6,7 @@ use super::pair::Pair;
 use super::subject::Subject;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
+use std::cell::Cell;
 use std::str::FromStr;
 
 /// A list of calls.
@@ -46,7 +47,7 @@ pub fn sequences(seed: u64) -> impl Iterator<Item = Sequence> {
 }
 
 /// Runs this number of random sequences, or `OUTLAST_MODEL_CASES`, and panics with the shortest sequence found in which the store
-/// differs from the specification.
+/// differs from the specification. `OUTLAST_COMPARISON_JSON` names a file for the figures.
 pub fn agrees_with_the_specification(cases: u32, run: Run<'_>) {
     let shrinks = setting("OUTLAST_MODEL_SHRINKS", 20_000);
     let mut runner = TestRunner::new(Config {
@@ -57,7 +58,20 @@ pub fn agrees_with_the_specification(cases: u32, run: Run<'_>) {
         max_shrink_time: 120_000,
         ..Config::default()
     });
-    let outcome = runner.run(&generate::sequence(), |ops| run(&Sequence(ops)).map_err(TestCaseError::fail));
+    let (agreeing, calls) = (Cell::new(0_u64), Cell::new(0_u64));
+    let outcome = runner.run(&generate::sequence(), |ops| {
+        let count = ops.len() as u64;
+        run(&Sequence(ops)).map_err(TestCaseError::fail)?;
+        agreeing.set(agreeing.get() + 1);
+        calls.set(calls.get() + count);
+        Ok(())
+    });
+    if let Ok(file) = std::env::var("OUTLAST_COMPARISON_JSON") {
+        let (sequences, calls, different) = (agreeing.get(), calls.get(), u8::from(outcome.is_err()));
+        let figures =
+            format!("{{\"sequences\": {sequences}, \"calls\": {calls}, \"different\": {different}}}\n");
+        std::fs::write(&file, figures).unwrap_or_else(|error| panic!("{file}: {error}"));
+    }
     match outcome {
         Ok(()) => {}
         Err(TestError::Fail(_, ops)) => {

@@ -1,11 +1,13 @@
 //! A fault at every request of a script: each status, before and after the execution, and lost connections.
 //!
-//! A run in CI strikes every ninth request, and a different one for each fault. `OUTLAST_COSMOS_SWEEP=full` strikes every request.
+//! A run in CI strikes every ninth request, and a different one for each fault. `OUTLAST_COSMOS_SWEEP=full` strikes every request, and
+//! `OUTLAST_COSMOS_SWEEP_JSON` names a file for the number of struck requests.
 
 use crate::factory::fresh_config;
 use crate::script;
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig};
 use outlast_cosmos_rig::{Fault, Rig, RigOptions, Target};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// A store on a rig of its own. Deliveries are repeated soon.
@@ -40,6 +42,7 @@ fn steps(offset: u64) -> (u64, u64) {
 /// Runs the script with a fault at each of its requests, one run for each.
 async fn sweep(batch: (usize, usize), offset: u64, fault: impl Fn(Fault) -> Fault) {
     let (mut nth, step) = steps(offset);
+    let mut requests = 0;
     loop {
         let (target, store) = store(batch).await;
         let handle = target.rig().unwrap().fault(fault(Fault::any().nth(nth)));
@@ -52,9 +55,21 @@ async fn sweep(batch: (usize, usize), offset: u64, fault: impl Fn(Fault) -> Faul
         if struck == 0 || nth > 60 {
             break;
         }
+        requests += 1;
         nth += step;
     }
     assert!(nth > 15, "the script has more requests: {nth}");
+    record(requests);
+}
+
+/// Adds the struck requests of a sweep to those of the sweeps of this process, and writes the figures.
+fn record(requests: u64) {
+    static SUM: Mutex<(u64, u64)> = Mutex::new((0, 0));
+    let Ok(file) = std::env::var("OUTLAST_COSMOS_SWEEP_JSON") else { return };
+    let mut sum = SUM.lock().unwrap();
+    *sum = (sum.0 + 1, sum.1 + requests);
+    let figures = format!("{{\"sweeps\": {}, \"struck_requests\": {}}}\n", sum.0, sum.1);
+    std::fs::write(&file, figures).unwrap_or_else(|error| panic!("{file}: {error}"));
 }
 
 const WHOLE: (usize, usize) = (100, 1_800_000);

@@ -5,7 +5,11 @@ mod requests;
 mod simulated_server;
 
 use proptest::prelude::*;
+use proptest::test_runner::{RngSeed, TestRunner};
 use simulated_server::SimulatedServer;
+use std::cell::Cell;
+use std::fmt::Debug;
+use std::str::FromStr;
 
 /// The properties that every sequence must have when the lanes have come to rest.
 const REST: &str = "the lanes come to rest";
@@ -104,19 +108,39 @@ pub(super) fn broken(events: Vec<Event>) -> Option<&'static str> {
     }
 }
 
-/// `OUTLAST_SCHEDULER_CASES` sets the number of sequences.
-fn config() -> ProptestConfig {
-    let cases = std::env::var("OUTLAST_SCHEDULER_CASES").map_or(1_000, |cases| cases.parse().unwrap());
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
+/// A number from the environment.
+fn setting<T: FromStr>(name: &str, default: T) -> T
+where
+    T::Err: Debug,
+{
+    std::env::var(name).map_or(default, |value| value.parse().unwrap())
 }
 
-proptest! {
-    #![proptest_config(config())]
-
-    #[test]
-    fn generated_events_lose_no_request_and_no_wake_up(events in events()) {
+/// `OUTLAST_SCHEDULER_CASES` sets the number of sequences and `OUTLAST_SCHEDULER_SEED` their seed. `OUTLAST_SCHEDULER_JSON` names a file for
+/// the figures.
+#[test]
+#[allow(clippy::print_stdout, reason = "the number of sequences is for the terminal")]
+fn generated_events_lose_no_request_and_no_wake_up() {
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases: setting("OUTLAST_SCHEDULER_CASES", 1_000),
+        rng_seed: RngSeed::Fixed(setting("OUTLAST_SCHEDULER_SEED", 1)),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let (sequences, fired) = (Cell::new(0_u64), Cell::new(0_u64));
+    let ran = runner.run(&events(), |events| {
+        sequences.set(sequences.get() + 1);
+        fired.set(fired.get() + events.len() as u64);
         prop_assert_eq!(broken(events), None);
+        Ok(())
+    });
+    let (sequences, events, broken) = (sequences.get(), fired.get(), u8::from(ran.is_err()));
+    println!("{sequences} sequences of {events} events, {broken} broken");
+    if let Ok(file) = std::env::var("OUTLAST_SCHEDULER_JSON") {
+        let figures = format!("{{\"sequences\": {sequences}, \"events\": {events}, \"broken\": {broken}}}\n");
+        std::fs::write(&file, figures).unwrap_or_else(|error| panic!("{file}: {error}"));
     }
+    ran.unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// A poll for a fetch that does not park speaks for one that came meanwhile, and misses a commit.

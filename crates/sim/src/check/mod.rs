@@ -9,7 +9,7 @@
 //! | I4 | each outcome belongs to a scheduled operation, and a completed activity ran | `history` |
 //! | I5 | an accepted outcome of an activity is in the history or in the queue; an open activity or child is stored | `presence` |
 //! | I6 | by the store's clock, each instance and activity has at most one live lease, and no call succeeds under an ended lease | `leases.rs` |
-//! | I7 | after the faults stop, a process takes every available message and activity within a lease and the terms of `liveness`, and every instance ends | `liveness`, `ending` |
+//! | I7 | after the faults stop, a process takes every available message and activity within a lease and the terms of `liveness`, an event follows within the same terms, and every instance ends | `liveness`, `ending` |
 //! | I8 | no event follows the commit that ended an execution | `history` |
 //! | I9 | a stored history replays without new decisions; a turn decides the same warm and from a cold start | `replay` |
 //! | I10 | after all instances have ended, the store holds no message, activity, lease or session except orphans, which are counted | `queues` |
@@ -18,6 +18,7 @@
 //! | I13 | the store's figures add up and agree with its rows | `totals` |
 //! | I14 | a node that was not disturbed since a lease was granted does not lose it | `leases.rs` |
 //! | I15 | a queue delivers the messages of a client in their order; a turn that was given back for a hold is not counted | `history`, `performed.rs` |
+//! | D1 | columns of a store that repeat other columns agree with them | `snapshot` |
 //! | R1 | a reset or fork loses none of the events before it, and no message; its program returns the expected output | `history`, `presence`, `ending` |
 //! | T1 | no timer fires before its time | `history` |
 //! | O1 | every program returns its expected output | `ending`, `program/expect.rs` |

@@ -80,6 +80,7 @@ impl Recorder {
                     let (key, text) = history_row(row).ok_or_else(unreadable)?;
                     found.entry(key).or_default().push(text);
                 }
+                "contradiction" => return Err(format!("D1: {row}")),
                 _ => snapshot.read(table, row).ok_or_else(unreadable)?,
             }
         }
@@ -127,8 +128,6 @@ impl Snapshot {
         match table {
             "instance" => drop(self.instances.insert(instance, number(3)?)),
             "execution" => drop(self.executions.insert((instance, number(1)?), words.get(2)?.to_string())),
-            // A redundant column that contradicts other columns.
-            "contradiction" => return None,
             "session" => self.sessions.push(row.to_string()),
             "hold" => drop(self.holds.insert(instance)),
             "lease" => drop(self.leases.insert(instance, number(1)?)),
@@ -156,5 +155,17 @@ impl Snapshot {
             _ => {}
         }
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contradiction_of_a_dump_breaks_d1() {
+        let dump = ["contradiction i 1 2 an activity half leased".to_string()];
+        let failure = Recorder::default().record(&dump).err();
+        assert_eq!(failure.as_deref(), Some("D1: i 1 2 an activity half leased"));
     }
 }

@@ -18,6 +18,8 @@ use outlast_testing::parallel;
 use outlast_testkit::rng::Rng;
 use probe::{Moments, Target};
 use scripts::Script;
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// The kind of moment at which a sweep injects faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +74,8 @@ pub struct Sweep {
     pub levels: Vec<Level>,
     /// Only this script.
     pub script: Option<String>,
+    /// Only the scripts at these positions of [`script_names`].
+    pub scripts: Option<Range<usize>>,
     /// Only this moment.
     pub at: Option<usize>,
     /// Only this fault, by its name on the command line.
@@ -85,7 +89,7 @@ pub struct Sweep {
 impl Default for Sweep {
     fn default() -> Self {
         let levels = Level::ALL.to_vec();
-        Self { levels, script: None, at: None, fault: None, seed: 0, one_in: 1 }
+        Self { levels, script: None, scripts: None, at: None, fault: None, seed: 0, one_in: 1 }
     }
 }
 
@@ -145,10 +149,13 @@ struct Job {
 /// Runs a sweep. The result does not depend on the number of threads.
 pub fn sweep(request: &Sweep, settings: &Settings) -> SweepResult {
     let scripts = scripts::all();
-    let chosen = |script: &Script| request.script.as_deref().is_none_or(|name| name == script.name);
+    let chosen = |(at, script): &(usize, &Script)| {
+        request.script.as_deref().is_none_or(|name| name == script.name)
+            && request.scripts.as_ref().is_none_or(|scripts| scripts.contains(at))
+    };
     let mut first = Vec::new();
     for level in &request.levels {
-        let scripts = scripts.iter().enumerate().filter(|(_, script)| chosen(script));
+        let scripts = scripts.iter().enumerate().filter(chosen);
         first.extend(scripts.map(|(script, _)| Job { script, level: *level, target: None }));
     }
     let mut swept = SweepResult::default();
@@ -264,6 +271,11 @@ impl SweepResult {
             let (failures, lines) = (script_run.failures.clone(), script_run.lines.clone());
             self.failures.push(SweepFailure { command, failures, lines });
         }
+    }
+
+    /// Number of scripts that ran.
+    pub fn scripts(&self) -> usize {
+        self.rows.iter().map(|row| row.script).collect::<BTreeSet<_>>().len()
     }
 
     /// Number of runs with a fault at a level.

@@ -133,12 +133,12 @@ mod tests {
     #[test]
     fn figures_that_no_page_shows_or_that_a_page_shows_wrongly_are_refused() {
         let figures =
-            ("testdata/scoreboard/stress.json", r#"{"commit": "a", "date": "b", "figures": {"seeds": 7}}"#);
+            ("testdata/scoreboard/other.json", r#"{"commit": "a", "date": "b", "figures": {"seeds": 7}}"#);
         assert_eq!(
             printed(check(&Repo::of(&[figures]))),
-            ["testdata/scoreboard/stress.json:1: no page shows these figures"]
+            ["testdata/scoreboard/other.json:1: no page shows these figures"]
         );
-        let page = "<!-- figures: stress -->\nb, commit a. Shipped code changed since: yes (the record has no hash of the code).\n\n\
+        let page = "<!-- figures: other -->\nb, commit a. Shipped code changed since: yes (the record has no hash of the code).\n\n\
             | figure | |\n|---|---|\n| seeds | 7 |\n<!-- end -->\n";
         assert_eq!(check(&Repo::of(&[figures, ("docs/a.md", page)])).len(), 0);
         let stale = page.replace('7', "8");
