@@ -13,7 +13,7 @@ async fn records_are_listed_newest_first_and_page_by_page() {
     let list = |more: &[&str]| run(["audit", "list", "--store", path.to_str().unwrap()].iter().chain(more));
     assert_eq!(list(&[]).fine(), "The audit has no records that match.\n");
     for (id, by) in [("a", "ada"), ("b", "bob"), ("c", "ada")] {
-        program.begin_waiting(id, "1.0.0").await;
+        program.park(id, "1.0.0").await;
         program.client.pause_instance(id, by, "a \u{1b}[31mtest").await.unwrap();
     }
     let text = list(&[]).fine();
@@ -50,7 +50,7 @@ type Record = (&'static str, &'static str);
 
 /// Every command that changes something in a store, in an order in which each of them can. `{file}` is the path of an export.
 const CHANGES: [(&[&str], Record); 18] = [
-    (&["instance", "start", "Awaits", "new"], ("instance.start", "new")),
+    (&["instance", "start", "Parked", "new"], ("instance.start", "new")),
     (&["instance", "pause", "one"], ("instance.pause", "one")),
     (&["instance", "resume", "one"], ("instance.resume", "one")),
     (&["instance", "enqueue", "one", "orders", "s3cret"], ("instance.message", "one")),
@@ -96,7 +96,7 @@ async fn each_command_that_changes_a_store_leaves_exactly_one_record() {
     let (store, export) = (path.to_str().unwrap(), file.to_str().unwrap());
     let program = Program::start(&path).await;
     for id in ["one", "two", "three", "four"] {
-        program.begin_waiting(id, "1.0.0").await;
+        program.park(id, "1.0.0").await;
     }
     program.run("leaf", "Leaf").await;
     program.client.start_orchestration("rounds", "Rounds", "2").await.unwrap();
@@ -133,7 +133,7 @@ async fn each_command_that_changes_a_store_leaves_exactly_one_record() {
             program.client.wait_for_orchestration("three", LONG).await.unwrap();
         }
     }
-    let again = run(["instance", "start", "Awaits", "new", "--if-exists", "use-existing", "--store", store]);
+    let again = run(["instance", "start", "Parked", "new", "--if-exists", "use-existing", "--store", store]);
     again.fine();
     assert_eq!(newest().await.0, CHANGES.len(), "nothing was started, and nothing is recorded");
     // An import from a store of another product: a record for each instance, as `instance import`.

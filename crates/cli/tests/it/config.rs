@@ -30,13 +30,13 @@ async fn profile_names_the_store_of_a_command() {
         ),
     );
     let list = |variables: &[(&str, &str)], more: &[&str]| {
-        run(dir.path(), variables, &[&["instance", "list", "--prefix", "awaits"], more].concat())
+        run(dir.path(), variables, &[&["instance", "list", "--prefix", "parked"], more].concat())
     };
-    assert!(list(&[], &["--profile", "jobs"]).fine().contains("awaits-1"));
-    assert!(list(&[("OUTLAST_PROFILE", "jobs")], &[]).fine().contains("awaits-1"));
-    assert!(list(&[("OUTLAST_PROFILE", "gone")], &["--profile", "jobs"]).fine().contains("awaits-1"));
+    assert!(list(&[], &["--profile", "jobs"]).fine().contains("parked-1"));
+    assert!(list(&[("OUTLAST_PROFILE", "jobs")], &[]).fine().contains("parked-1"));
+    assert!(list(&[("OUTLAST_PROFILE", "gone")], &["--profile", "jobs"]).fine().contains("parked-1"));
     assert!(
-        list(&[("OUTLAST_STORE", "/nowhere/else.db")], &["--profile", "jobs"]).fine().contains("awaits-1")
+        list(&[("OUTLAST_STORE", "/nowhere/else.db")], &["--profile", "jobs"]).fine().contains("parked-1")
     );
     let error = list(&[("OUTLAST_STORE", "/nowhere/a.db"), ("OUTLAST_PROFILE", "jobs")], &[]);
     assert!(error.err.contains("'/nowhere/a.db'"), "the variable comes before the profile: {error:?}");

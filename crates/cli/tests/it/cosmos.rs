@@ -78,7 +78,7 @@ async fn every_subcommand_works_on_cosmos() {
     Program::on(container.open().await).await.fill_and_stop().await;
 
     let listed = container.ask(&["list", "--status", "Running", "-o", "json"]).json();
-    assert_eq!(listed["instances"][0]["instance"], "awaits-1");
+    assert_eq!(listed["instances"][0]["instance"], "parked-1");
     let first = container.ask(&["list", "--limit", "4", "-o", "json"]).json();
     assert_eq!(first["instances"].as_array().unwrap().len(), 4);
     let next = first["next"].as_str().unwrap();
@@ -89,23 +89,23 @@ async fn every_subcommand_works_on_cosmos() {
     assert_eq!(shown["descendants"][0]["orchestration"], "Leaf");
     assert!(container.ask(&["history", "hello-1"]).fine().contains("OrchestrationCompleted"));
     assert!(container.ask(&["timeline", "hello-1"]).fine().contains("Say"));
-    assert!(container.ask(&["why", "awaits-1"]).fine().contains("for event 'go'"));
+    assert!(container.ask(&["why", "parked-1"]).fine().contains("for event 'go'"));
     let diff = container.ask(&["diff", "hello-1", "hello-2", "-o", "json"]).json();
     assert!(diff["first_difference"].is_null(), "{diff}");
 
     let said = container.ask(&["show", "nobody"]).not_found();
     assert!(said.contains(&container.url()), "{said}");
-    container.ask(&["enqueue", "awaits-1", "orders", "one"]).fine();
-    container.ask(&["signal", "awaits-1", "go", "on"]).fine();
+    container.ask(&["enqueue", "parked-1", "orders", "one"]).fine();
+    container.ask(&["signal", "parked-1", "go", "on"]).fine();
     let program = Program::on(container.open().await).await;
-    let ended = program.client.wait_for_orchestration("awaits-1", LONG).await.unwrap();
+    let ended = program.client.wait_for_orchestration("parked-1", LONG).await.unwrap();
     assert!(
         matches!(ended, OrchestrationStatus::Completed { ref output, .. } if output == "on"),
         "{ended:?}"
     );
-    program.begin_waiting("awaits-2", "1.0.0").await;
-    container.ask(&["cancel", "awaits-2", "--reason", "enough"]).fine();
-    let ended = program.client.wait_for_orchestration("awaits-2", LONG).await.unwrap();
+    program.park("parked-2", "1.0.0").await;
+    container.ask(&["cancel", "parked-2", "--reason", "enough"]).fine();
+    let ended = program.client.wait_for_orchestration("parked-2", LONG).await.unwrap();
     assert!(matches!(ended, OrchestrationStatus::Failed { .. }), "{ended:?}");
     program.runtime.shutdown(None).await;
 }
@@ -130,13 +130,13 @@ async fn the_environment_names_the_account() {
     let container = Container::fresh().await;
     Program::on(container.open().await).await.fill_and_stop().await;
     let list = |store: &str| {
-        let mut command = outlast(["instance", "list", "--prefix", "awaits", "-o", "json"]);
+        let mut command = outlast(["instance", "list", "--prefix", "parked", "-o", "json"]);
         command.env("OUTLAST_STORE", store).env("COSMOS_KEY", container.target.key());
         command.env("COSMOS_ENDPOINT", container.target.endpoint());
         said(command.output().unwrap())
     };
     let listed = list(&format!("cosmos:///{DATABASE}/{}", container.config.container)).json();
-    assert_eq!(listed["instances"][0]["instance"], "awaits-1");
+    assert_eq!(listed["instances"][0]["instance"], "parked-1");
 }
 
 #[tokio::test(flavor = "multi_thread")]

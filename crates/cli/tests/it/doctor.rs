@@ -43,7 +43,7 @@ impl Store {
     }
 
     /// Runs an instance until it waits, and stops the runtime.
-    async fn run_until_it_waits(&self, instance: &str, input: &str) {
+    async fn park(&self, instance: &str, input: &str) {
         let runtime = self.runtime().await;
         self.client.start_orchestration(instance, "Does", input).await.unwrap();
         while self.store.read(instance).await.unwrap().len() < 2 {
@@ -105,7 +105,7 @@ fn contains(finding: &Value, parts: &[&str]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn healthy_store_has_no_findings() {
     let store = Store::new(0).await;
-    store.run_until_it_waits("one", "event").await;
+    store.park("one", "event").await;
     let out = store.doctor(&[]).fine();
     for part in ["ok       schema", "ok       orphans", "ok       versions", "No findings in "] {
         assert!(out.contains(part), "{part} in {out}");
@@ -137,7 +137,7 @@ async fn other_journal_mode_is_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_without_an_instance_are_found_and_removed() {
     let store = Store::new(0).await;
-    store.run_until_it_waits("one", "event").await;
+    store.park("one", "event").await;
     store.damage("INSERT INTO kv_store (instance_id, key, value) VALUES ('gone', 'colour', 'blue')");
     let finding = store.only_finding("orphans", &[]);
     contains(&finding, &["1 row of table kv_store", "--fix removes them"]);
@@ -149,7 +149,7 @@ async fn rows_without_an_instance_are_found_and_removed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_of_orphan_is_counted_and_removed_and_no_other_row() {
     let store = Store::new(0).await;
-    store.run_until_it_waits("one", "activity").await;
+    store.park("one", "activity").await;
     store.damage(
         "INSERT INTO kv_store (instance_id, key, value) VALUES ('gone', 'a', 'b'), ('one', 'a', 'b')",
     );
@@ -180,7 +180,7 @@ async fn every_kind_of_orphan_is_counted_and_removed_and_no_other_row() {
 #[tokio::test(flavor = "multi_thread")]
 async fn operation_without_a_queue_row_is_found() {
     let store = Store::new(0).await;
-    store.run_until_it_waits("one", "activity").await;
+    store.park("one", "activity").await;
     store.damage("DELETE FROM worker_queue");
     let finding = store.only_finding("operations", &[]);
     assert_eq!(finding["instance"], "one");
@@ -204,7 +204,7 @@ async fn instance_that_waits_for_nothing_is_found_with_its_sentence() {
 #[tokio::test(flavor = "multi_thread")]
 async fn overdue_turn_names_the_version_that_no_process_runs() {
     let store = Store::new(-2 * HOUR_MS).await;
-    store.run_until_it_waits("one", "event").await;
+    store.park("one", "event").await;
     assert_eq!(store.doctor(&[]).code, Some(0), "it waits for an event");
     store.client.raise_event("one", "go", "s3cret").await.unwrap();
     let said = store.doctor(&[]);
@@ -230,7 +230,7 @@ async fn instance_that_no_process_has_begun_is_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn overdue_activity_names_its_tag() {
     let store = Store::new(-2 * HOUR_MS).await;
-    store.run_until_it_waits("one", "activity").await;
+    store.park("one", "activity").await;
     let finding = store.only_finding("activities", &[]);
     contains(
         &finding,
@@ -251,7 +251,7 @@ async fn ended_leases_are_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn clock_that_is_ahead_is_found() {
     let store = Store::new(2 * HOUR_MS).await;
-    store.run_until_it_waits("one", "event").await;
+    store.park("one", "event").await;
     let finding = store.only_finding("clocks", &[]);
     contains(&finding, &["instance 'one' was updated", "in the future"]);
 }

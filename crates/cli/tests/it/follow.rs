@@ -115,9 +115,9 @@ async fn followed_table_appends_events_and_names_the_end() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("jobs.db");
     let program = Program::start(&path).await;
-    program.begin_waiting("awaits", "1.0.0").await;
-    let mut following = Following::start(&["instance", "history", "awaits", "--follow"], &sqlite(&path));
-    assert_eq!(following.line(), "awaits execution 1");
+    program.park("parked", "1.0.0").await;
+    let mut following = Following::start(&["instance", "history", "parked", "--follow"], &sqlite(&path));
+    assert_eq!(following.line(), "parked execution 1");
     assert!(
         following.line().starts_with("ID    TIME (UTC)               EVENT"),
         "the header is printed once"
@@ -130,17 +130,17 @@ async fn followed_table_appends_events_and_names_the_end() {
         second.find("ExternalSubscribed"),
         "{second} is aligned with {first}"
     );
-    program.client.raise_event("awaits", "go", "s3cret").await.unwrap();
+    program.client.raise_event("parked", "go", "s3cret").await.unwrap();
     let (rest, code) = following.rest();
     assert_eq!((rest.len(), code), (3, Some(0)), "{rest:?}");
-    assert_eq!(rest[2], "Instance 'awaits' completed.");
+    assert_eq!(rest[2], "Instance 'parked' completed.");
     assert!(!rest.concat().contains("s3cret"), "payloads are hidden: {rest:?}");
     // An instance that has ended is printed, and the command ends.
     let (all, code) =
-        Following::start(&["instance", "history", "awaits", "--execution", "1", "--follow"], &sqlite(&path))
+        Following::start(&["instance", "history", "parked", "--execution", "1", "--follow"], &sqlite(&path))
             .rest();
     assert_eq!((all.len(), code), (7, Some(0)), "{all:?}");
-    assert_eq!(all[6], "Execution 1 of instance 'awaits': Completed.");
+    assert_eq!(all[6], "Execution 1 of instance 'parked': Completed.");
     program.runtime.shutdown(None).await;
 }
 
@@ -149,12 +149,12 @@ async fn followed_instance_is_shown_after_each_change_until_its_end() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("jobs.db");
     let program = Program::start(&path).await;
-    program.begin_waiting("awaits", "1.0.0").await;
+    program.park("parked", "1.0.0").await;
     let mut following =
-        Following::start(&["instance", "show", "awaits", "--follow", "-o", "jsonl"], &sqlite(&path));
+        Following::start(&["instance", "show", "parked", "--follow", "-o", "jsonl"], &sqlite(&path));
     // The first state may be that of the turn before its commit has been counted.
     while following.json()["why"]["rule"] != "event_not_sent" {}
-    program.client.raise_event("awaits", "go", "went").await.unwrap();
+    program.client.raise_event("parked", "go", "went").await.unwrap();
     let (rest, code) = following.rest();
     assert_eq!(code, Some(0));
     let last: Value = serde_json::from_str(rest.last().unwrap()).unwrap();
@@ -171,14 +171,14 @@ async fn followed_instance_is_drawn_in_place_on_a_terminal() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("jobs.db");
     let program = Program::start(&path).await;
-    program.begin_waiting("awaits", "1.0.0").await;
-    let args = ["instance", "show", "awaits", "--follow", "--store", path.to_str().unwrap()];
+    program.park("parked", "1.0.0").await;
+    let args = ["instance", "show", "parked", "--follow", "--store", path.to_str().unwrap()];
     let mut terminal = crate::terminal::Terminal::start(&args, 24, 80);
     terminal.wait_for("waits for      event 'go': not sent yet");
-    program.client.raise_event("awaits", "go", "went").await.unwrap();
+    program.client.raise_event("parked", "go", "went").await.unwrap();
     let (code, text) = terminal.end();
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.starts_with("\u{1b}[2J\u{1b}[Hinstance       awaits\u{1b}[K"), "{text:?}");
+    assert!(text.starts_with("\u{1b}[2J\u{1b}[Hinstance       parked\u{1b}[K"), "{text:?}");
     let last = text.rsplit("\u{1b}[H").next().unwrap();
     assert!(
         last.contains("status         Completed\u{1b}[K") && last.contains("output         went"),
@@ -192,14 +192,14 @@ async fn followed_list_has_starts_and_ends_until_ctrl_c() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("jobs.db");
     let program = Program::start(&path).await;
-    program.begin_waiting("first", "1.0.0").await;
+    program.park("first", "1.0.0").await;
     let args = ["instance", "list", "--status", "running", "--limit", "2", "--follow", "-o", "jsonl"];
     let mut following = Following::start(&args, &sqlite(&path));
     assert_eq!(following.json()["instance"], "first");
     // More starts than a page has rows.
     let ids = ["a", "b", "c", "d", "e"];
     for id in ids {
-        program.begin_waiting(id, "1.0.0").await;
+        program.park(id, "1.0.0").await;
     }
     let mut seen: Vec<String> = Vec::new();
     while !ids.iter().all(|id| seen.iter().any(|seen| seen == id)) {
@@ -222,11 +222,11 @@ async fn ctrl_c_ends_a_followed_instance_with_130() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("jobs.db");
     let program = Program::start(&path).await;
-    program.begin_waiting("awaits", "1.0.0").await;
+    program.park("parked", "1.0.0").await;
     program.runtime.shutdown(None).await;
     for verb in ["show", "history"] {
-        let mut following = Following::start(&["instance", verb, "awaits", "--follow"], &sqlite(&path));
-        assert!(following.line().contains("awaits"));
+        let mut following = Following::start(&["instance", verb, "parked", "--follow"], &sqlite(&path));
+        assert!(following.line().contains("parked"));
         assert_eq!(following.interrupted(), Some(130), "{verb}");
     }
 }
@@ -236,13 +236,13 @@ async fn deletion_of_a_followed_instance_ends_the_command_with_3() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("jobs.db");
     let program = Program::start(&path).await;
-    program.begin_waiting("awaits", "1.0.0").await;
+    program.park("parked", "1.0.0").await;
     let followed = ["show", "history"].map(|verb| {
-        let mut following = Following::start(&["instance", verb, "awaits", "--follow"], &sqlite(&path));
-        assert!(following.line().contains("awaits"));
+        let mut following = Following::start(&["instance", verb, "parked", "--follow"], &sqlite(&path));
+        assert!(following.line().contains("parked"));
         following
     });
-    program.client.delete_instance("awaits", true).await.unwrap();
+    program.client.delete_instance("parked", true).await.unwrap();
     for following in followed {
         assert_eq!(following.rest().1, Some(3));
     }

@@ -32,10 +32,10 @@ async fn a_list_is_filtered_and_paged() {
     let (_dir, store) = a_store().await;
     let all = ids(&ask(&store, &["list", "-o", "json"]).json());
     assert_eq!(all.len(), 6, "{all:?}");
-    assert_eq!((all[0].as_str(), all[5].as_str()), ("awaits-1", "hello-1"), "newest first");
+    assert_eq!((all[0].as_str(), all[5].as_str()), ("parked-1", "hello-1"), "newest first");
     for (filter, expected) in [
-        (&["--status", "running"][..], &["awaits-1"][..]),
-        (&["--status", "Running"], &["awaits-1"]),
+        (&["--status", "running"][..], &["parked-1"][..]),
+        (&["--status", "Running"], &["parked-1"]),
         (&["--status", "FAILED"], &["broken-1"]),
         (&["--status", "ContinuedAsNew"], &[]),
         (&["--status", "unknown"], &[]),
@@ -63,7 +63,7 @@ async fn a_list_is_filtered_and_paged() {
 
     let table = ask(&store, &["list", "--limit", "1"]).fine();
     assert!(
-        table.starts_with("INSTANCE") && table.contains("awaits-1  Awaits         1.0.0    Running"),
+        table.starts_with("INSTANCE") && table.contains("parked-1  Parked         1.0.0    Running"),
         "{table}"
     );
     assert!(table.contains("go on with --after '"), "{table}");
@@ -133,16 +133,16 @@ async fn reading_subcommands_change_nothing() {
 async fn a_running_instance_is_cancelled() {
     let (_dir, store) = a_store().await;
     let program = Program::start(&store).await;
-    let out = ask(&store, &["cancel", "awaits-1", "--reason", "no longer needed"]).fine();
-    assert!(out.contains("Asked instance 'awaits-1' to stop"), "{out}");
+    let out = ask(&store, &["cancel", "parked-1", "--reason", "no longer needed"]).fine();
+    assert!(out.contains("Asked instance 'parked-1' to stop"), "{out}");
     let OrchestrationStatus::Failed { details, .. } =
-        program.client.wait_for_orchestration("awaits-1", LONG).await.unwrap()
+        program.client.wait_for_orchestration("parked-1", LONG).await.unwrap()
     else {
         panic!("a cancelled instance fails");
     };
     assert!(details.display_message().contains("no longer needed"), "{details:?}");
-    let error = ask(&store, &["cancel", "awaits-1"]).failed();
-    assert!(error.contains("instance 'awaits-1' has failed already: there is nothing to cancel"), "{error}");
+    let error = ask(&store, &["cancel", "parked-1"]).failed();
+    assert!(error.contains("instance 'parked-1' has failed already: there is nothing to cancel"), "{error}");
     program.runtime.shutdown(None).await;
 }
 
@@ -181,18 +181,18 @@ async fn an_instance_that_answers_cancellation_is_terminated() {
 async fn an_instance_is_paused_and_resumed() {
     let (_dir, store) = a_store().await;
     let program = Program::start(&store).await;
-    let out = ask(&store, &["pause", "awaits-1", "--by", "ann", "--reason", "a look"]).fine();
-    assert!(out.contains("Paused instance 'awaits-1'"), "{out}");
-    let again = ask(&store, &["pause", "awaits-1"]).fine();
+    let out = ask(&store, &["pause", "parked-1", "--by", "ann", "--reason", "a look"]).fine();
+    assert!(out.contains("Paused instance 'parked-1'"), "{out}");
+    let again = ask(&store, &["pause", "parked-1"]).fine();
     assert!(again.contains("was paused or parked before"), "{again}");
-    let why = ask(&store, &["why", "awaits-1"]).fine();
+    let why = ask(&store, &["why", "parked-1"]).fine();
     assert!(
-        why.contains("was paused by 'ann' at") && why.contains("`outlast instance resume awaits-1`"),
+        why.contains("was paused by 'ann' at") && why.contains("`outlast instance resume parked-1`"),
         "{why}"
     );
-    let out = ask(&store, &["resume", "awaits-1", "--by", "ann"]).fine();
-    assert!(out.contains("Resumed instance 'awaits-1'"), "{out}");
-    let json = ask(&store, &["resume", "awaits-1", "-o", "json"]).json();
+    let out = ask(&store, &["resume", "parked-1", "--by", "ann"]).fine();
+    assert!(out.contains("Resumed instance 'parked-1'"), "{out}");
+    let json = ask(&store, &["resume", "parked-1", "-o", "json"]).json();
     assert_eq!((&json["held"], &json["changed"]), (&false.into(), &false.into()));
     let error = ask(&store, &["pause", "hello-1"]).failed();
     assert!(error.contains("there is nothing to pause"), "{error}");
@@ -206,26 +206,26 @@ async fn an_orchestration_is_paused_listed_and_resumed() {
     let path = store.to_str().unwrap();
     let ask_type = |args: &[&str]| run(["orchestration"].iter().chain(args).chain(&["--store", path]));
     assert_eq!(ask_type(&["list"]).fine(), "No orchestration is paused.\n");
-    let out = ask_type(&["pause", "Awaits", "--by", "ann", "--reason", "deploy"]).fine();
-    assert!(out.starts_with("Orchestration 'Awaits' is paused, with 1 running instance."), "{out}");
-    program.client.start_orchestration("later", "Awaits", "").await.unwrap();
+    let out = ask_type(&["pause", "Parked", "--by", "ann", "--reason", "deploy"]).fine();
+    assert!(out.starts_with("Orchestration 'Parked' is paused, with 1 running instance."), "{out}");
+    program.client.start_orchestration("later", "Parked", "").await.unwrap();
     while program.client.held_instance("later").await.unwrap().is_none() {
         tokio::task::yield_now().await;
     }
     let listed = ask_type(&["list", "-o", "json"]).json();
     let paused = &listed["orchestrations"][0];
-    assert_eq!((&paused["orchestration"], &paused["by"]), (&"Awaits".into(), &"ann".into()));
+    assert_eq!((&paused["orchestration"], &paused["by"]), (&"Parked".into(), &"ann".into()));
     let table = ask_type(&["list"]).fine();
     assert!(table.starts_with("PAUSED ORCHESTRATION") && table.contains("deploy"), "{table}");
     let page = ask(&store, &["list", "--held", "--limit", "1", "-o", "json"]).json();
     assert_eq!((&page["held"][0]["instance"], &page["next"]), (&"later".into(), &"later".into()));
     let page = ask(&store, &["list", "--held", "--after", "later"]).fine();
-    assert!(page.contains("awaits-1") && page.contains("orchestration-paused"), "{page}");
+    assert!(page.contains("parked-1") && page.contains("orchestration-paused"), "{page}");
     let why = ask(&store, &["why", "later"]).fine();
-    assert!(why.contains("`outlast orchestration resume Awaits`"), "{why}");
+    assert!(why.contains("`outlast orchestration resume Parked`"), "{why}");
     let error = ask(&store, &["resume", "later"]).failed();
-    assert!(error.contains("its orchestration 'Awaits' is paused"), "{error}");
-    let resumed = ask_type(&["resume", "Awaits", "--by", "ann", "-o", "json"]).json();
+    assert!(error.contains("its orchestration 'Parked' is paused"), "{error}");
+    let resumed = ask_type(&["resume", "Parked", "--by", "ann", "-o", "json"]).json();
     assert_eq!((&resumed["paused"], &resumed["instances"]), (&false.into(), &2.into()));
     assert_eq!(ask(&store, &["list", "--held"]).fine(), "No instance is paused or parked.\n");
     program.runtime.shutdown(None).await;

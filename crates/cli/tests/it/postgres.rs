@@ -58,7 +58,7 @@ mod needs_postgres {
         let (url, schema) = (server_url(), fresh("cli"));
         program(&schema).await.fill_and_stop().await;
         let listed = ask(&url, &schema, &["list", "--status", "Running", "-o", "json"]).json();
-        assert_eq!(listed["instances"][0]["instance"], "awaits-1");
+        assert_eq!(listed["instances"][0]["instance"], "parked-1");
         let shown = ask(&url, &schema, &["show", "hello-1", "-o", "json"]).json();
         assert_eq!((&shown["status"], &shown["kv"]["colour"]), (&"Completed".into(), &"blue".into()));
         assert!(ask(&url, &schema, &["history", "hello-1"]).fine().contains("OrchestrationCompleted"));
@@ -94,9 +94,9 @@ mod needs_postgres {
             "{metrics}"
         );
         assert!(ask(&url, &schema, &["wait", "hello-1"]).fine().contains("'hello-1' completed"));
-        ask(&url, &schema, &["cancel", "awaits-1", "--reason", "enough"]).fine();
+        ask(&url, &schema, &["cancel", "parked-1", "--reason", "enough"]).fine();
         let program = program(&schema).await;
-        let ended = program.client.wait_for_orchestration("awaits-1", LONG).await.unwrap();
+        let ended = program.client.wait_for_orchestration("parked-1", LONG).await.unwrap();
         assert!(matches!(ended, OrchestrationStatus::Failed { .. }), "{ended:?}");
         let said = ask(&url, &schema, &["show", "nobody"]).not_found();
         let (_, secret) =
@@ -169,9 +169,9 @@ mod needs_postgres {
             6
         );
         for verb in ["show", "history", "why", "timeline"] {
-            ask(&url, &schema, &[verb, "awaits-1"]).fine();
+            ask(&url, &schema, &[verb, "parked-1"]).fine();
         }
-        let error = ask(&url, &schema, &["cancel", "awaits-1"]).failed();
+        let error = ask(&url, &schema, &["cancel", "parked-1"]).failed();
         assert!(error.contains("lacks a right") && !error.contains("r3ader"), "{error}");
     }
 
@@ -318,7 +318,7 @@ mod needs_postgres {
             let args = ["instance", "list", "--store", &url, "--schema", &schema];
             said(outlast(args).env(variable, value).output().unwrap())
         };
-        assert!(list("PGPASSWORD", "p:w@rd".as_ref()).fine().contains("awaits-1"));
+        assert!(list("PGPASSWORD", "p:w@rd".as_ref()).fine().contains("parked-1"));
         assert!(list("PGPASSWORD", "wrong".as_ref()).failed().contains("refused the login"));
         #[cfg(unix)]
         {
@@ -329,7 +329,7 @@ mod needs_postgres {
             assert!(error.contains("can be read by other users") && !error.contains("w@rd"), "{error}");
             set(0o600);
         }
-        assert!(list("PGPASSFILE", file.as_os_str()).fine().contains("awaits-1"));
+        assert!(list("PGPASSFILE", file.as_os_str()).fine().contains("parked-1"));
         let args = ["instance", "list", "--store", &url, "--schema", &schema];
         assert!(run(args).failed().contains("password"), "without either, the login is refused");
     }
@@ -410,8 +410,8 @@ mod needs_postgres {
         ask(&url, &schema, &["export", "--file", text(&again)]).fine();
         assert_eq!(instances(&file), instances(&again));
         let program = program(&schema).await;
-        program.client.raise_event("awaits-1", "go", "went").await.unwrap();
-        let ended = program.client.wait_for_orchestration("awaits-1", LONG).await.unwrap();
+        program.client.raise_event("parked-1", "go", "went").await.unwrap();
+        let ended = program.client.wait_for_orchestration("parked-1", LONG).await.unwrap();
         assert!(
             matches!(&ended, OrchestrationStatus::Completed { output, .. } if output == "went"),
             "{ended:?}"

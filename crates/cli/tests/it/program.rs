@@ -26,7 +26,7 @@ async fn greeting(ctx: OrchestrationContext, _: String) -> Result<String, String
     Ok(said)
 }
 
-async fn awaits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+async fn parked(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     Ok(ctx.schedule_wait("go").await)
 }
 
@@ -46,7 +46,7 @@ async fn waits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     let timer = ctx.schedule_timer(Duration::from_secs(7_200));
     let approval = ctx.schedule_wait("approve");
     let order = ctx.dequeue_event("orders");
-    let child = ctx.schedule_sub_orchestration("Awaits", "");
+    let child = ctx.schedule_sub_orchestration("Parked", "");
     approval.await;
     order.await;
     timer.await;
@@ -72,8 +72,8 @@ impl Program {
             .register("Greeting", greeting)
             .register("Rounds", rounds)
             .register("Waits", waits)
-            .register("Awaits", awaits)
-            .register_versioned("Awaits", "2.0.0", awaits)
+            .register("Parked", parked)
+            .register_versioned("Parked", "2.0.0", parked)
             .register("Leaf", |_, _: String| async { Ok("leaf".to_string()) })
             .register("Broken", |_, _: String| async { Err("it is broken".to_string()) })
             .build();
@@ -93,13 +93,13 @@ impl Program {
         self.run("hello-1", "Greeting").await;
         self.run("broken-1", "Broken").await;
         self.run("hello-2", "Greeting").await;
-        self.begin_waiting("awaits-1", "1.0.0").await;
+        self.park("parked-1", "1.0.0").await;
         self.runtime.shutdown(None).await;
     }
 
     /// Starts an instance that waits for an event.
-    pub(crate) async fn begin_waiting(&self, instance: &str, version: &str) {
-        self.client.start_orchestration_versioned(instance, "Awaits", version, "").await.unwrap();
+    pub(crate) async fn park(&self, instance: &str, version: &str) {
+        self.client.start_orchestration_versioned(instance, "Parked", version, "").await.unwrap();
         while self.client.get_orchestration_status(instance).await.unwrap() == OrchestrationStatus::NotFound {
             tokio::task::yield_now().await;
         }

@@ -12,8 +12,8 @@ async fn retention_counts_then_deletes_ended_instances_and_leaves_running_ones()
     let place = path.to_str().unwrap();
     let program =
         Program::on(Arc::new(SqliteProvider::new(&format!("sqlite:{place}"), None).await.unwrap())).await;
-    program.begin_waiting("running", "1.0.0").await;
-    program.begin_waiting("ended", "1.0.0").await;
+    program.park("running", "1.0.0").await;
+    program.park("ended", "1.0.0").await;
     program.client.cancel_instance("ended", "test").await.unwrap();
     let waited =
         program.client.wait_for_orchestration("ended", std::time::Duration::from_secs(20)).await.unwrap();

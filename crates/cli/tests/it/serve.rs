@@ -10,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 /// A store with one instance that waits.
-async fn fill(path: &Path) {
+async fn parked(path: &Path) {
     let url = format!("sqlite:{}", path.display());
     let program = Program::on(Arc::new(SqliteProvider::new(&url, None).await.unwrap())).await;
-    program.begin_waiting("one", "1.0.0").await;
+    program.park("one", "1.0.0").await;
     program.runtime.shutdown(None).await;
 }
 
@@ -45,7 +45,7 @@ fn stop(mut child: Child) -> Option<i32> {
 async fn store_is_served_read_only_until_a_signal() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("jobs.db");
-    fill(&store).await;
+    parked(&store).await;
     let (child, address, said) = serve(&store, &[]);
     assert!(said.contains("Read-only") && said.contains("No token is needed"), "{said}");
     assert!(get(&address, "/api/v1/instances", "").contains("\"id\":\"one\""));
@@ -59,7 +59,7 @@ async fn token_file_is_created_for_its_owner_alone_and_required() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let (store, tokens) = (dir.path().join("jobs.db"), dir.path().join("tokens"));
-    fill(&store).await;
+    parked(&store).await;
     let (child, address, said) = serve(&store, &["--token-file", tokens.to_str().unwrap()]);
     let token = said.split("#token=").nth(1).unwrap().trim().to_string();
     assert_eq!(std::fs::metadata(&tokens).unwrap().permissions().mode() & 0o777, 0o600);
@@ -83,7 +83,7 @@ fn address_of_other_machines_needs_a_token_file() {
 async fn busy_port_is_an_error_that_names_a_free_one() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("jobs.db");
-    fill(&store).await;
+    parked(&store).await;
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let said = run(["serve", "--store", store.to_str().unwrap(), "--listen", &address]).failed();
@@ -94,7 +94,7 @@ async fn busy_port_is_an_error_that_names_a_free_one() {
 async fn certificate_and_key_make_the_server_speak_tls() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("jobs.db");
-    fill(&store).await;
+    parked(&store).await;
     let file = |name: &str| format!("{}/../server/tests/it/certificates/{name}", env!("CARGO_MANIFEST_DIR"));
     let serve = |more: &[&str]| {
         let args = ["serve", "--store", store.to_str().unwrap(), "--listen", "127.0.0.1:0"];
@@ -141,7 +141,7 @@ fn read_until(stream: &mut TcpStream, text: &str) -> String {
 async fn signal_closes_streams_and_waits_within_the_grace_period() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("jobs.db");
-    fill(&store).await;
+    parked(&store).await;
     let (child, address, _) = serve(&store, &[]);
     let open = |path: &str| {
         let mut stream = TcpStream::connect(&address).unwrap();
@@ -170,7 +170,7 @@ async fn signal_closes_streams_and_waits_within_the_grace_period() {
 async fn probe_says_whether_a_server_is_ready() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("jobs.db");
-    fill(&store).await;
+    parked(&store).await;
     let (child, address, _) = serve(&store, &[]);
     assert_eq!(run(["serve", "--probe", "--listen", &address]).fine(), "ready\n");
     assert!(run(["serve", "--probe", "--listen", &address, "--base-path", "/x"]).failed().contains("404"));

@@ -49,7 +49,7 @@ async fn tree_has_each_descendant_below_its_parent() {
     let child = lines[1].split_whitespace().next().unwrap();
     assert_eq!(tree(&[child]).fine().lines().count(), 1);
     assert_eq!(tree(&[child, "--root"]).fine(), whole);
-    assert_eq!(tree(&["awaits-1"]).fine(), "awaits-1  Awaits 1.0.0  Running\n");
+    assert_eq!(tree(&["parked-1"]).fine(), "parked-1  Parked 1.0.0  Running\n");
     let lines = tree(&["hello-1", "-o", "jsonl"]).fine();
     assert_eq!(lines.lines().count(), 2, "{lines}");
     assert!(tree(&["nobody"]).not_found().contains("there is no instance 'nobody'"));
@@ -68,7 +68,7 @@ async fn keys_and_sizes_of_an_instance_are_shown() {
         ask(&["kv", "hello-1", "colour", "-o", "jsonl"]).fine(),
         "{\"key\":\"colour\",\"value\":\"blue\"}\n"
     );
-    assert_eq!(ask(&["kv", "awaits-1"]).fine(), "Instance 'awaits-1' has no keys.\n");
+    assert_eq!(ask(&["kv", "parked-1"]).fine(), "Instance 'parked-1' has no keys.\n");
     assert!(ask(&["kv", "hello-1", "size"]).not_found().contains("instance 'hello-1' has no key 'size'"));
     let stats = ask(&["stats", "hello-1"]).fine();
     assert!(stats.starts_with("instance       hello-1\nexecution      1\nevents         "), "{stats}");
@@ -137,7 +137,7 @@ async fn items_of_a_queue_are_shown_without_payloads() {
     };
     assert_eq!(peek("turns", &[]).fine(), "No item waits.\n");
     program.client.start_orchestration("waits-1", "Waits", "").await.unwrap();
-    program.begin_waiting("awaits-1", "1.0.0").await;
+    program.park("parked-1", "1.0.0").await;
     // The tag keeps this activity in the queue.
     let waiting = loop {
         let peeked = peek("activities", &["-o", "json"]).json();
@@ -149,10 +149,10 @@ async fn items_of_a_queue_are_shown_without_payloads() {
     assert_eq!((&item["instance"], &item["name"]), (&"waits-1".into(), &"Say".into()), "{item}");
     assert!(!waiting.to_string().contains("s3cret"), "{waiting}");
     program.runtime.shutdown(None).await;
-    program.client.start_orchestration("later-1", "Awaits", "s3cret").await.unwrap();
+    program.client.start_orchestration("later-1", "Parked", "s3cret").await.unwrap();
     let text = peek("turns", &[]).fine();
     assert!(text.starts_with("INSTANCE  KIND "), "{text}");
-    assert!(text.contains("\nlater-1   StartOrchestration  Awaits  due for "), "{text}");
+    assert!(text.contains("\nlater-1   StartOrchestration  Parked  due for "), "{text}");
     assert!(text.contains("\nwaits-1   TimerFired          -       delayed, due in 1h 59m"), "{text}");
     let bounded = peek("turns", &["--scan", "1", "--limit", "1"]).fine();
     assert!(bounded.ends_with("more run: --scan reads more.\n") && bounded.lines().count() == 3, "{bounded}");

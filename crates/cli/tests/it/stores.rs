@@ -28,7 +28,7 @@ async fn old_and_new(path: &Path) {
     for (age, options) in [("old", Some(late)), ("new", None)] {
         let program = Program::on(Arc::new(SqliteProvider::new(&url, options).await.unwrap())).await;
         for version in ["1.0.0", "2.0.0"] {
-            program.begin_waiting(&format!("{age}-{version}"), version).await;
+            program.park(&format!("{age}-{version}"), version).await;
         }
         program.runtime.shutdown(None).await;
     }
@@ -96,13 +96,13 @@ async fn the_option_for_the_store_overrides_the_environment() {
     let path = dir.path().join("jobs.db");
     Program::start(&path).await.fill_and_stop().await;
     let list = |named: &str, more: &[&str]| {
-        let args = ["instance", "list", "--prefix", "awaits", "-o", "json"];
+        let args = ["instance", "list", "--prefix", "parked", "-o", "json"];
         said(outlast(args.iter().chain(more)).env("OUTLAST_STORE", named).output().unwrap())
     };
     let path = path.to_str().unwrap();
-    assert_eq!(ids(&list(path, &[]).json()), ["awaits-1"]);
-    assert_eq!(ids(&list(&format!("sqlite:{path}"), &[]).json()), ["awaits-1"]);
-    assert_eq!(ids(&list("/nowhere/else.db", &["--store", path]).json()), ["awaits-1"]);
+    assert_eq!(ids(&list(path, &[]).json()), ["parked-1"]);
+    assert_eq!(ids(&list(&format!("sqlite:{path}"), &[]).json()), ["parked-1"]);
+    assert_eq!(ids(&list("/nowhere/else.db", &["--store", path]).json()), ["parked-1"]);
     let error = list("/nowhere/else.db", &[]).failed();
     assert!(error.contains("there is no store at '/nowhere/else.db'"), "{error}");
     assert_eq!(list("", &[]).code, Some(2), "an empty variable names nothing");
@@ -119,7 +119,7 @@ async fn lists_as_json_lines_have_one_object_per_line() {
     };
     let page = lines(&["instance", "list", "--limit", "2"]);
     assert_eq!(page.len(), 3, "two instances and the mark: {page:?}");
-    assert_eq!(page[0]["instance"], "awaits-1");
+    assert_eq!(page[0]["instance"], "parked-1");
     let rest = lines(&["instance", "list", "--after", page[2]["next"].as_str().unwrap()]);
     assert_eq!(rest.len(), 4, "the last page has no mark: {rest:?}");
     assert_eq!(lines(&["instance", "list", "--name", "Nobody"]).len(), 0);

@@ -25,8 +25,8 @@ async fn timeline_draws_one_plain_line_per_operation() {
     assert!(!text.contains('\u{1b}') && !text.contains("s3cret"), "plain, without payloads: {text:?}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 
-    let json = ask(&store, &["timeline", "awaits-1", "-o", "json"]).json();
-    assert_eq!((&json["instance"], &json["execution"]), (&"awaits-1".into(), &1.into()));
+    let json = ask(&store, &["timeline", "parked-1", "-o", "json"]).json();
+    assert_eq!((&json["instance"], &json["execution"]), (&"parked-1".into(), &1.into()));
     assert_eq!((&json["is_running"], &json["is_grouped"]), (&true.into(), &false.into()));
     let span = &json["spans"][0];
     let found = [&span["kind"], &span["name"], &span["status"], &span["lane"]].map(ToString::to_string);
@@ -52,7 +52,7 @@ async fn diff_names_the_first_event_that_differs() {
     assert_eq!(first, "! 1 OrchestrationStarted Greeting 1.0.0 OrchestrationStarted Broken 1.0.0");
     assert!(!text.contains("s3cret") && !text.contains("it is broken") && !text.contains("blue"), "{text}");
 
-    let json = ask(&store, &["diff", "awaits-1", "broken-1", "-o", "json"]).json();
-    assert_eq!((&json["first_difference"], &json["left"]["instance"]), (&1.into(), &"awaits-1".into()));
+    let json = ask(&store, &["diff", "parked-1", "broken-1", "-o", "json"]).json();
+    assert_eq!((&json["first_difference"], &json["left"]["instance"]), (&1.into(), &"parked-1".into()));
     assert_eq!(json["rows"][0]["comparison"], "different");
 }

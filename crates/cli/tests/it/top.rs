@@ -15,11 +15,11 @@ async fn screen_shows_the_store_until_q() {
     let path = dir.path().join("jobs.db");
     let program = Program::start(&path).await;
     program.run("broken-1", "Broken").await;
-    program.begin_waiting("awaits-1", "1.0.0").await;
+    program.park("parked-1", "1.0.0").await;
     let args = ["top", "--store", path.to_str().unwrap(), "--every", "250ms"];
     let mut terminal = Terminal::start(&args, 24, 100);
     // The screen is drawn without its spaces, so the test waits for words.
-    for word in ["Instances", "Completed", "Queues", "activities", "awaits-1", "Awaits", "'go'", "ends"] {
+    for word in ["Instances", "Completed", "Queues", "activities", "parked-1", "Parked", "'go'", "ends"] {
         terminal.wait_for(word);
     }
     terminal.press(b"q");

@@ -71,8 +71,8 @@ async fn exported_instances_go_on_in_another_store() {
     assert_eq!(list(&old), list(&new), "in the same order, with the same times");
 
     let program = Program::start(&new).await;
-    program.client.raise_event("awaits-1", "go", "went").await.unwrap();
-    for (id, expected) in [("awaits-1", "went"), ("late-1", "s3cret\u{1b}[31m result")] {
+    program.client.raise_event("parked-1", "go", "went").await.unwrap();
+    for (id, expected) in [("parked-1", "went"), ("late-1", "s3cret\u{1b}[31m result")] {
         let ended = program.client.wait_for_orchestration(id, LONG).await.unwrap();
         assert!(
             matches!(&ended, OrchestrationStatus::Completed { output, .. } if output == expected),

@@ -12,7 +12,7 @@ async fn wait_has_an_exit_status_per_outcome() {
     let program = Program::start(&path).await;
     program.run("leaf", "Leaf").await;
     program.run("broken", "Broken").await;
-    program.begin_waiting("awaits", "1.0.0").await;
+    program.park("parked", "1.0.0").await;
     let wait = |id: &str, more: &[&str]| {
         run(["instance", "wait", id, "--store", path.to_str().unwrap()].iter().chain(more))
     };
@@ -23,15 +23,15 @@ async fn wait_has_an_exit_status_per_outcome() {
         failed.out.contains("\"status\": \"Failed\"") && failed.out.contains("it is broken"),
         "{failed:?}"
     );
-    let late = wait("awaits", &["--timeout", "1ms"]);
+    let late = wait("parked", &["--timeout", "1ms"]);
     assert_eq!((late.code, late.out.as_str()), (Some(4), ""), "{late:?}");
-    assert!(late.err.contains("outlast instance why awaits"), "{late:?}");
+    assert!(late.err.contains("outlast instance why parked"), "{late:?}");
     assert!(wait("nobody", &["--timeout", "1ms"]).not_found().contains("there is no instance 'nobody'"));
-    let args = ["instance", "wait", "awaits", "--store", path.to_str().unwrap()];
+    let args = ["instance", "wait", "parked", "--store", path.to_str().unwrap()];
     let waiting = outlast(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    program.client.raise_event("awaits", "go", "gone").await.unwrap();
+    program.client.raise_event("parked", "go", "gone").await.unwrap();
     let waited = tokio::task::spawn_blocking(|| waiting.wait_with_output().unwrap()).await.unwrap();
-    assert_eq!(said(waited).fine(), "Instance 'awaits' completed: gone\n");
+    assert_eq!(said(waited).fine(), "Instance 'parked' completed: gone\n");
     program.runtime.shutdown(None).await;
 }
 
@@ -41,7 +41,7 @@ async fn many_instances_are_cancelled_only_with_their_exact_number() {
     let path = dir.path().join("jobs.db");
     let program = Program::start(&path).await;
     for id in ["a-1", "a-2", "b-1"] {
-        program.begin_waiting(id, "1.0.0").await;
+        program.park(id, "1.0.0").await;
     }
     let cancel =
         |more: &[&str]| run(["instance", "cancel", "--store", path.to_str().unwrap()].iter().chain(more));
@@ -49,7 +49,7 @@ async fn many_instances_are_cancelled_only_with_their_exact_number() {
     assert_eq!(shown, "2 running instances match. Nothing was changed.\n  a-2\n  a-1\n");
     for (more, part) in [
         (&["--prefix", "a-"][..], "2 instances match: nothing was changed; `--yes --expect 2`"),
-        (&["--name", "Awaits", "--yes", "--expect", "2"], "3 instances match, and --expect names 2"),
+        (&["--name", "Parked", "--yes", "--expect", "2"], "3 instances match, and --expect names 2"),
     ] {
         let refused = cancel(more);
         assert_eq!((refused.code, refused.out.as_str()), (Some(6), ""), "{refused:?}");
@@ -78,7 +78,7 @@ async fn depths_count_due_and_delayed_items() {
     let program = Program::start(&path).await;
     program.runtime.shutdown(None).await;
     for id in ["one", "two"] {
-        program.client.start_orchestration(id, "Awaits", "").await.unwrap();
+        program.client.start_orchestration(id, "Parked", "").await.unwrap();
     }
     let depths = ["queue", "depths", "--store", path.to_str().unwrap()];
     let text = run(depths).fine();
@@ -98,7 +98,7 @@ async fn many_instances_are_paused_resumed_terminated_and_deleted() {
     let path = dir.path().join("jobs.db");
     let program = Program::start(&path).await;
     for id in ["a-1", "a-2", "b-1"] {
-        program.begin_waiting(id, "1.0.0").await;
+        program.park(id, "1.0.0").await;
     }
     let instance = |verb: &str, more: &[&str]| {
         run(["instance", verb, "--store", path.to_str().unwrap()].iter().chain(more))

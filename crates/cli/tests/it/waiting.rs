@@ -62,7 +62,7 @@ pub(crate) async fn is_shown(store: Arc<dyn Provider>, named: &[String]) {
         "timer - sleeping",
         "event approve outside",
         "queue orders outside",
-        "child Awaits outside",
+        "child Parked outside",
     ];
     assert_eq!(states(&waiting), expected, "{text}");
     assert_eq!(waiting["turn"]["state"], "idle");
@@ -76,7 +76,7 @@ pub(crate) async fn is_shown(store: Arc<dyn Provider>, named: &[String]) {
             "timer: due in 1h 59m, ",
             "event 'approve': not sent yet",
             "a message of queue 'orders': not sent yet",
-            "child waits-1::sub::7 (Awaits): Running",
+            "child waits-1::sub::7 (Parked): Running",
             "messages       TimerFired of event 4, ",
         ],
     );

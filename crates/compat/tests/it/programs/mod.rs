@@ -9,7 +9,7 @@ mod management;
 mod observability;
 mod options;
 mod orchestrations;
-mod pending;
+mod parked;
 mod properties;
 mod registries;
 mod sub_orchestrations;

@@ -56,7 +56,7 @@ fn node(log_error_texts: bool, seen: &Arc<IgnoresCancellation>, lease: Duration)
         }
         Ok(input)
     };
-    let pending = |_: OrchestrationContext, _: String| std::future::pending::<Result<String, String>>();
+    let parked = |_: OrchestrationContext, _: String| std::future::pending::<Result<String, String>>();
     let runs = Arc::clone(seen);
     let misfit = move |ctx: OrchestrationContext, input: String| {
         let is_first = runs.misfits.fetch_add(1, Ordering::Relaxed) == 0;
@@ -95,7 +95,7 @@ fn node(log_error_texts: bool, seen: &Arc<IgnoresCancellation>, lease: Duration)
         .register("Slow", calls("Slow"))
         .register("Blocks", blocks)
         .register("Misfit", misfit)
-        .register("Pending", pending)
+        .register("Parked", parked)
         .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) })
         .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) });
     let work = activities()
@@ -147,10 +147,10 @@ pub(super) async fn run(log_error_texts: bool) {
     // Whether or not the store accepts it.
     let _ = cluster.store().enqueue_for_worker(no_activity).await;
     client.enqueue_event("nobody", "queue", secret("data")).await.unwrap();
-    for name in ["IgnoresCancellation", "FailsOnce", "Slow", "Blocks", "Twice", "Pending"] {
+    for name in ["IgnoresCancellation", "FailsOnce", "Slow", "Blocks", "Twice", "Parked"] {
         client.start_orchestration(name, name, secret("input")).await.unwrap();
     }
-    client.start_orchestration("Pending", "Pending", secret("again")).await.unwrap();
+    client.start_orchestration("Parked", "Parked", secret("again")).await.unwrap();
     for name in ["IgnoresCancellation", "FailsOnce", "Slow", "Blocks", "Twice"] {
         assert!(cluster.output(name).await.contains("7f3acanary"), "{name}");
     }
@@ -168,8 +168,8 @@ pub(super) async fn run(log_error_texts: bool) {
         empty = if client.get_queue_depths().await.unwrap().orchestrator_queue == 0 { empty + 1 } else { 0 };
         pass(ms(50)).await;
     }
-    client.cancel_instance("Pending", secret("reason")).await.unwrap();
-    cluster.failure("Pending").await;
+    client.cancel_instance("Parked", secret("reason")).await.unwrap();
+    cluster.failure("Parked").await;
     // Sessions become idle.
     pass(ms(1_200)).await;
     let options = PruneOptions { keep_last: Some(1), ..PruneOptions::default() };

@@ -19,8 +19,8 @@ on_every_store! {
 
 const REASON: &str = "changed my mind";
 
-async fn pending(ctx: OrchestrationContext, _: String) -> Result<String, String> {
-    ctx.set_custom_status("pending");
+async fn parked(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    ctx.set_custom_status("parked");
     std::future::pending().await
 }
 
@@ -49,9 +49,9 @@ async fn a_cancelled_instance_fails(cluster: Arc<Cluster>) {
         ctx.set_custom_status("working");
         ctx.schedule_activity("Hang", "").await
     };
-    let all = orchestrations().register("Pending", pending).register("Waits", waits).register("Works", works);
+    let all = orchestrations().register("Parked", parked).register("Waits", waits).register("Works", works);
     cluster.start(&Node::new(all, activities().register("Hang", hanging))).await;
-    for (name, status) in [("Pending", "pending"), ("Waits", "waiting"), ("Works", "working")] {
+    for (name, status) in [("Parked", "parked"), ("Waits", "waiting"), ("Works", "working")] {
         cluster.begin(name, name, "").await;
         cluster.says(name, status).await;
         cluster.client.cancel_instance(name, REASON).await.unwrap();
@@ -67,13 +67,13 @@ async fn cancelling_a_parent_cancels_its_children(cluster: Arc<Cluster>) {
         ctx.schedule_sub_orchestration("Middle", "").await
     };
     let middle = |ctx: OrchestrationContext, _: String| async move {
-        ctx.schedule_sub_orchestration("Pending", "").await
+        ctx.schedule_sub_orchestration("Parked", "").await
     };
     let all =
-        orchestrations().register("Parent", parent).register("Middle", middle).register("Pending", pending);
+        orchestrations().register("Parent", parent).register("Middle", middle).register("Parked", parked);
     cluster.start(&Node::new(all, activities())).await;
     cluster.begin("family", "Parent", "").await;
-    cluster.says("family::sub::3::sub::2", "pending").await;
+    cluster.says("family::sub::3::sub::2", "parked").await;
     cluster.client.cancel_instance("family", REASON).await.unwrap();
     assert_cancelled(&cluster, "family", REASON).await;
     assert_cancelled(&cluster, "family::sub::3", "parent canceled").await;
@@ -83,15 +83,15 @@ async fn cancelling_a_parent_cancels_its_children(cluster: Arc<Cluster>) {
 /// The parent gets an error from the cancelled child and continues.
 async fn cancelling_a_child_is_an_error_in_its_parent(cluster: Arc<Cluster>) {
     let parent = |ctx: OrchestrationContext, _: String| async move {
-        match ctx.schedule_sub_orchestration_with_id("Pending", "the-child", "").await {
+        match ctx.schedule_sub_orchestration_with_id("Parked", "the-child", "").await {
             Ok(output) => Err(output),
             Err(error) => Ok(format!("went on after '{error}'")),
         }
     };
-    let all = orchestrations().register("Parent", parent).register("Pending", pending);
+    let all = orchestrations().register("Parent", parent).register("Parked", parked);
     cluster.start(&Node::new(all, activities())).await;
     cluster.begin("parent-1", "Parent", "").await;
-    cluster.says("the-child", "pending").await;
+    cluster.says("the-child", "parked").await;
     cluster.client.cancel_instance("the-child", REASON).await.unwrap();
     assert_eq!(cluster.output("parent-1").await, format!("went on after 'canceled: {REASON}'"));
 }
@@ -105,7 +105,7 @@ async fn losers_of_a_select(cluster: Arc<Cluster>) {
                 match loser {
                     "activity" => ctx.schedule_activity("Hang", "").await.unwrap_or_else(|error| error),
                     "child" => ctx
-                        .schedule_sub_orchestration_with_id("Pending", "loser", "")
+                        .schedule_sub_orchestration_with_id("Parked", "loser", "")
                         .await
                         .unwrap_or_else(|error| error),
                     "event" => ctx.schedule_wait("never").await,
@@ -119,7 +119,7 @@ async fn losers_of_a_select(cluster: Arc<Cluster>) {
         }
         Ok(lost.join("+"))
     };
-    let all = orchestrations().register("Races", races).register("Pending", pending);
+    let all = orchestrations().register("Races", races).register("Parked", parked);
     cluster.start(&Node::new(all, activities().register("Hang", hanging))).await;
     assert_eq!(cluster.run("races-1", "Races", "").await, "activity+child+event+queue");
     assert_cancelled(&cluster, "loser", "parent dropped sub-orchestration future").await;
@@ -138,7 +138,7 @@ async fn losers_of_a_select(cluster: Arc<Cluster>) {
 async fn dropped_futures(cluster: Arc<Cluster>) {
     let careless = |ctx: OrchestrationContext, _: String| async move {
         drop(ctx.schedule_activity("Explode", ""));
-        drop(ctx.schedule_sub_orchestration_with_id("Pending", "never-born", ""));
+        drop(ctx.schedule_sub_orchestration_with_id("Parked", "never-born", ""));
         let kept = ctx.schedule_activity("Work", "");
         ctx.schedule_timer(Duration::from_millis(10)).await;
         kept.await
@@ -146,7 +146,7 @@ async fn dropped_futures(cluster: Arc<Cluster>) {
     let work = activities()
         .register("Explode", |_: ActivityContext, _: String| async move { panic!("a dropped activity ran") })
         .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
-    let all = orchestrations().register("Careless", careless).register("Pending", pending);
+    let all = orchestrations().register("Careless", careless).register("Parked", parked);
     cluster.start(&Node::new(all, work)).await;
     assert_eq!(cluster.run("careless-1", "Careless", "").await, "worked");
     let depths = cluster.client.get_queue_depths().await.unwrap();
@@ -154,9 +154,9 @@ async fn dropped_futures(cluster: Arc<Cluster>) {
 }
 
 async fn cancelling_before_the_first_turn(cluster: Arc<Cluster>) {
-    cluster.begin("early-1", "Pending", "").await;
+    cluster.begin("early-1", "Parked", "").await;
     cluster.client.cancel_instance("early-1", REASON).await.unwrap();
-    cluster.start(&Node::new(orchestrations().register("Pending", pending), activities())).await;
+    cluster.start(&Node::new(orchestrations().register("Parked", parked), activities())).await;
     assert_cancelled(&cluster, "early-1", REASON).await;
 }
 
