@@ -109,7 +109,9 @@ impl HttpClient {
             Some("http") => false,
             Some("https") => true,
             _ => {
-                return invalid("the address of the server is neither http://HOST:PORT nor https://HOST:PORT");
+                return invalid(
+                    "the address of the server is neither http://HOST:PORT nor https://HOST:PORT",
+                );
             }
         };
         #[cfg(not(feature = "tls"))]
