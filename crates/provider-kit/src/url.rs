@@ -10,6 +10,12 @@ pub fn shown(url: &str) -> String {
         return "...".to_string();
     }
     let (place, query) = url.split_once('?').map_or((url, None), |(place, query)| (place, Some(query)));
+    let is_apart = |c: char| c == '=' || c.is_whitespace();
+    let has_scheme = place.split_once(':').is_some_and(|(scheme, _)| !scheme.contains(is_apart));
+    if place.contains('=') && (!has_scheme || place.contains(char::is_whitespace)) {
+        // A list of key=value pairs.
+        return "...".to_string();
+    }
     let mut shown = match place.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('@') => format!("{scheme}://{}", without_user(rest)),
         _ => without_user(place),
@@ -58,6 +64,11 @@ mod tests {
             ("sqlite:a.db?s3cret", "sqlite:a.db?..."),
             ("password=s3cret://x host=h", "..."),
             ("host=h password=a s3cret://x", "..."),
+            ("host=h password=s3cret", "..."),
+            ("password=s3cret", "..."),
+            ("host=h password=s3?cret", "..."),
+            ("h:5 password=s3cret", "..."),
+            ("sqlite:a=b.db", "sqlite:a=b.db"),
             ("", ""),
         ] {
             assert_eq!(shown(url), expected);

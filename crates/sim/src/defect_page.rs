@@ -23,9 +23,9 @@ xtask sim --score 0..2000 --page docs/internals/defects.md` writes this page. Th
 const SCHEDULER: &str = include_str!("../../../testdata/scheduler-defects.txt");
 
 /// Writes the page. Defects that were not scored keep their cells. Returns `false` if the page cannot be written.
-pub(crate) fn write(page: &Path, scored: &[Bug], found: &[Found], most_seeds: usize) -> bool {
+pub(crate) fn write(page: &Path, scored: &[Bug], found: &[Found]) -> bool {
     let kept = Kept::of(&fs::read_to_string(page).unwrap_or_default());
-    fs::write(page, text(scored, found, most_seeds, &kept)).is_ok()
+    fs::write(page, text(scored, found, &kept)).is_ok()
 }
 
 /// The cells of a defect: the number of seeds, and the invariant that fell.
@@ -57,7 +57,7 @@ fn rows(table: &str) -> BTreeMap<String, Cells> {
 /// The start of the second table.
 const WRAPPED: &str = "\n## In the simulator's wrapper and in the memory store\n";
 
-fn text(scored: &[Bug], found: &[Found], most_seeds: usize, kept: &Kept) -> String {
+fn text(scored: &[Bug], found: &[Found], kept: &Kept) -> String {
     let cells = |bug: Bug, kept: Option<&Cells>| match found.iter().find(|(found, ..)| *found == bug) {
         Some((_, seeds, failure)) => (seeds.to_string(), code(failure).to_string()),
         None if scored.contains(&bug) => ("not found".to_string(), String::new()),
@@ -66,7 +66,7 @@ fn text(scored: &[Bug], found: &[Found], most_seeds: usize, kept: &Kept) -> Stri
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let sources = sources(&root.join("crates"));
     let mut text = format!(
-        "{TOP}Seeds are the worlds that ran until one failed, of {most_seeds}. No world has PostgreSQL: for its scheduler they are \
+        "{TOP}Seeds are the worlds that ran until one failed, of 2,000. No world has PostgreSQL: for its scheduler they are \
          [generated sequences](../../crates/postgres/src/scheduler/sequences.rs) of events, of 2,000, and the property that fell is \
          written out.\n\n"
     );
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn page_has_the_places_and_texts_of_the_code() {
         let page = page();
-        let expected = text(&[], &[], 2_000, &Kept::of(&page));
+        let expected = text(&[], &[], &Kept::of(&page));
         let different = page.lines().zip(expected.lines()).find(|(written, expected)| written != expected);
         assert_eq!(
             different, None,
@@ -171,9 +171,9 @@ mod tests {
     fn defects_that_were_not_scored_keep_their_cells() {
         let bugs = shipped_bugs();
         let all: Vec<Found> = bugs.iter().map(|bug| (*bug, 7, "I3: twice".to_string())).collect();
-        let first = text(&bugs, &all, 2_000, &Kept::of(""));
+        let first = text(&bugs, &all, &Kept::of(""));
         let one: Found = (bugs[1], 9, "I5: lost".to_string());
-        let second = text(&bugs[1..3], &[one], 2_000, &Kept::of(&first));
+        let second = text(&bugs[1..3], &[one], &Kept::of(&first));
         let cells = |at: usize| Kept::of(&second).shipped[&bugs[at].name().replace("shipped-", "")].clone();
         assert_eq!(cells(0), ("7".to_string(), "I3".to_string()), "not scored");
         assert_eq!(cells(1), ("9".to_string(), "I5".to_string()), "found");

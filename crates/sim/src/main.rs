@@ -77,6 +77,6 @@ fn score(seeds: &[u64], bugs: &[Bug], json: Option<&Path>, page: Option<&Path>) 
             None => println!("{:<34} NOT FOUND in {} seeds", bug.name(), seeds.len()),
         }
     }
-    let is_written = page.is_none_or(|page| defect_page::write(page, bugs, &rows, seeds.len()));
+    let is_written = page.is_none_or(|page| defect_page::write(page, bugs, &rows));
     report::score(&rows, bugs.len(), seeds.len(), json, is_written)
 }

@@ -35,6 +35,9 @@ struct Args {
     /// How long each target runs
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     minutes: u32,
+    /// How long each target runs, in seconds
+    #[arg(long, value_name = "N", conflicts_with = "minutes", value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: Option<u32>,
     /// Afterwards removes the inputs that add no coverage from the corpus
     #[arg(long)]
     minimise: bool,
@@ -55,7 +58,7 @@ fn run(args: &Args) -> Result<ExitCode, String> {
     let mut tallies = Vec::new();
     let is_wanted = |target: &str| args.targets.is_empty() || args.targets.iter().any(|name| name == target);
     for target in TARGETS.into_iter().filter(|target| is_wanted(target)) {
-        let tally = tool.run(target, args.minutes)?;
+        let tally = tool.run(target, args.seconds.unwrap_or(args.minutes * 60))?;
         if args.minimise {
             tool.minimise(target)?;
         }
@@ -88,10 +91,10 @@ mod tests {
     #[test]
     fn documented_command_lines_are_valid_and_unknown_targets_are_refused() {
         let parse = |line: &str| Args::try_parse_from(["fuzz"].into_iter().chain(line.split_whitespace()));
-        for line in ["", "--minutes 60", "row_corruption --minimise", "--minutes 10 --json out.json"] {
+        for line in ["", "--minutes 60", "row_corruption --minimise", "--seconds 15 --json out.json"] {
             assert!(parse(line).is_ok(), "{line}");
         }
-        for line in ["rows", "--minutes 0", "--fast"] {
+        for line in ["rows", "--minutes 0", "--minutes 1 --seconds 9", "--fast"] {
             assert!(parse(line).is_err(), "{line}");
         }
     }
