@@ -23,6 +23,7 @@
 
 mod accepted;
 mod at_once;
+mod audit;
 mod backend;
 mod batch;
 mod bug;
