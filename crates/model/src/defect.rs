@@ -78,6 +78,9 @@ defects! {
     AheadForgetsOutcome = "run-ahead",
     /// A run-ahead turn that was rejected counts as committed.
     RejectedAheadIsKept = "run-ahead",
+    // The client.
+    /// A client does not record that it paused an instance.
+    PauseNotRecorded = "audit",
     // The parts that stores share.
     /// A timer is visible at once.
     TimerVisibleAtOnce = "order",
@@ -122,10 +125,16 @@ defects! {
     KeysNotMerged = "recovery",
     /// A fetch does not report the failures that were noted.
     NotesNotRead = "limits",
+    /// The messages of a held instance stay fetchable.
+    HeldTurnRuns = "order",
     /// The messages of a held instance are not found after its release.
     ReleaseFindsNothing = "lost wake-up",
     /// The messages of a turn are delivered in reverse order.
     FetchReversed = "order",
+    /// A change is not recorded in the audit.
+    RecordLost = "audit",
+    /// A change is recorded twice in the audit.
+    RecordTwice = "audit",
     /// Callers are answered that a transaction was committed which failed.
     FailedCommitAcknowledged = "recovery",
     // The scheduler of the PostgreSQL store.

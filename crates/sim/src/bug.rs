@@ -97,11 +97,15 @@ pub const BUGS: &[Bug] = &[
     Bug::Store(Defect::RefusedStartKeepsTurn),
     Bug::Store(Defect::ResetKeepsKeys),
     Bug::Store(Defect::ResetIgnoresTurn),
+    Bug::Store(Defect::ResetNotAudited),
     Bug::Store(Defect::NoteNotKept),
     Bug::Store(Defect::NoteCountedTwice),
+    Bug::Store(Defect::NoteKeepsFirstError),
     Bug::Store(Defect::ReleaseLosesLaterMessages),
     Bug::Store(Defect::ReleaseReordersMessages),
     Bug::Store(Defect::HoldCountsDelivery),
+    Bug::Store(Defect::HoldIgnored),
+    Bug::Store(Defect::HoldMissesLaterMessages),
 ];
 
 impl Bug {

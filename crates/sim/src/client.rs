@@ -166,6 +166,13 @@ impl Driver {
                 let started = self.shared.client_answers().claimed_start(&root.instance);
                 self.shared.require(started);
             }
+            ActionResult::Recorded(entry, wanted) => {
+                let found = self.shared.accepted().audit.stored(&entry);
+                let recorded = (found == wanted)
+                    .then_some(())
+                    .ok_or_else(|| format!("I16: {found} records instead of {wanted} of {entry:?}"));
+                self.shared.require(recorded);
+            }
             ActionResult::Copied(copied) => {
                 self.shared.tally().resets += 1;
                 self.shared.performed().copied.push(copied);

@@ -22,6 +22,7 @@
 //! Read `world.rs` first, then `call.rs`, where faults are injected into calls.
 
 mod at_once;
+mod audit;
 mod backend;
 mod batch;
 mod bug;

@@ -11,11 +11,12 @@ use async_trait::async_trait;
 use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, EagerStart, ExecutionMetadata, FetchedTurn,
-    FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, LeasedOutcome,
-    LoadedTurn, OrchestrationItem, PausedOrchestration, Provider, ProviderAdmin, ProviderError,
-    ReleaseOutcome, ResetOutcome, ResetPlan, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
-    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    AuditEntry, AuditRecord, BoundedTurn, Completion, DispatcherCapabilityFilter, EagerStart,
+    ExecutionMetadata, FetchedTurn, FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome,
+    InstanceOutcome, LeasedOutcome, LoadedTurn, OrchestrationItem, PausedOrchestration, Provider,
+    ProviderAdmin, ProviderError, ReleaseOutcome, ResetOutcome, ResetPlan, ScheduledActivityIdentifier,
+    SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest,
+    WorkRequest, forward_provider,
 };
 use outlast_sqlite::SqliteProvider;
 use parked::ParkedFetches;
@@ -415,7 +416,7 @@ fn sorted(values: HashMap<String, String>) -> BTreeMap<String, String> {
     values.into_iter().collect()
 }
 
-/// Calls that change messages are mirrored; the world makes no other management call that changes rows.
+/// Calls that change messages or the audit are mirrored; the world makes no other management call that changes rows.
 #[async_trait]
 impl ProviderAdmin for Mirror {
     forward_provider!(
@@ -428,6 +429,8 @@ impl ProviderAdmin for Mirror {
             resume_orchestration,
             paused_orchestrations,
             reset_instance,
+            append_audit,
+            audit_page,
         )
     );
 
@@ -452,6 +455,18 @@ impl ProviderAdmin for Mirror {
         let found = self.store.paused_orchestrations().await;
         let expected = self.model.paused_orchestrations().await;
         self.same("paused_orchestrations", found, &expected)
+    }
+
+    async fn append_audit(&self, entry: &AuditEntry) -> Answer<bool> {
+        let found = self.store.append_audit(entry).await;
+        let expected = self.model.append_audit(entry).await;
+        self.same("append_audit", found, &expected)
+    }
+
+    async fn audit_page(&self, before: Option<u64>, limit: usize) -> Answer<Option<Vec<AuditRecord>>> {
+        let found = self.store.audit_page(before, limit).await;
+        let expected = self.model.audit_page(before, limit).await;
+        self.same("audit_page", found, &expected)
     }
 
     async fn reset_instance(&self, plan: &ResetPlan) -> Answer<ResetOutcome> {

@@ -1,5 +1,6 @@
 //! The calls that the store performed. The invariants require that the contents of these calls are stored.
 
+use crate::audit::Audit;
 use crate::leases::Leases;
 use crate::program::action::Copied;
 use outlast_model::WorkItem;
@@ -29,7 +30,22 @@ pub(crate) struct Performed {
     pub(crate) delayed: BTreeSet<String>,
     /// Resets and forks that were answered.
     pub(crate) copied: Vec<Copied>,
+    /// The failures that workers noted, by activity.
+    notes: BTreeMap<ActivityKey, Notes>,
+    /// The activities that were fetched, by lock token.
+    activities: BTreeMap<String, ActivityKey>,
     pub(crate) leases: Leases,
+    pub(crate) audit: Audit,
+}
+
+/// The noted failures of an activity.
+#[derive(Default)]
+struct Notes {
+    stored: u32,
+    /// Calls that failed after a statement that may have been the commit.
+    in_doubt: u32,
+    /// The texts that may be the last one.
+    last_errors: Vec<String>,
 }
 
 /// A fetched turn.
@@ -85,6 +101,48 @@ impl Performed {
                 held.attempts
             )),
             None => Ok(()),
+        }
+    }
+
+    /// I17: a delivery of an activity reports the failures that were noted, each once, and the text of the last one.
+    pub(crate) fn fetched(
+        &mut self,
+        token: &str,
+        key: ActivityKey,
+        failures: u32,
+        last_error: Option<&str>,
+    ) -> Result<(), String> {
+        self.activities.insert(token.to_string(), key.clone());
+        let noted = self.notes.entry(key.clone()).or_default();
+        let counted = (noted.stored..=noted.stored + noted.in_doubt).contains(&failures);
+        let known = match last_error {
+            Some(text) => failures > 0 && noted.last_errors.iter().any(|known| known == text),
+            None => failures == 0,
+        };
+        if counted && known {
+            return Ok(());
+        }
+        let (instance, execution_id, id) = key;
+        let Notes { stored, in_doubt, last_errors } = noted;
+        Err(format!(
+            "I17: {stored} failures of activity {id} of '{instance}', execution {execution_id}, were noted, {in_doubt} are in doubt, \
+             the last is one of {last_errors:?}, and a delivery reports {failures}, the last {last_error:?}"
+        ))
+    }
+
+    /// Records a noted failure. A call in doubt may or may not have stored it.
+    pub(crate) fn noted(&mut self, token: &str, error: &str, is_certain: bool) {
+        let Some(key) = self.activities.get(token) else { return };
+        let noted = self.notes.entry(key.clone()).or_default();
+        match is_certain {
+            true => {
+                noted.stored += 1;
+                noted.last_errors = vec![error.to_string()];
+            }
+            false => {
+                noted.in_doubt += 1;
+                noted.last_errors.push(error.to_string());
+            }
         }
     }
 

@@ -234,7 +234,11 @@ impl Shared {
     }
 
     pub(crate) fn is_draining(&self, caller: &Caller) -> bool {
-        caller.node.is_some_and(|node| self.nodes[node].is_draining.load(Relaxed))
+        caller.node.is_some_and(|node| self.is_draining_node(node))
+    }
+
+    pub(crate) fn is_draining_node(&self, node: usize) -> bool {
+        self.nodes[node].is_draining.load(Relaxed)
     }
 
     /// Counts a call. Returns `true` if the world makes too many calls.

@@ -27,6 +27,8 @@ pub struct Tally {
     pub orphans: u64,
     /// Resets and forks.
     pub resets: u64,
+    /// The most records that the audit of a world had.
+    pub most_records: u64,
     /// Virtual time.
     pub virtual_ms: u64,
     /// Outputs that were compared with the expected ones.
@@ -125,6 +127,7 @@ impl Tally {
         self.instances += other.instances;
         self.orphans += other.orphans;
         self.resets += other.resets;
+        self.most_records = self.most_records.max(other.most_records);
         self.virtual_ms += other.virtual_ms;
         self.outputs_judged += other.outputs_judged;
         self.outputs_not_judged += other.outputs_not_judged;

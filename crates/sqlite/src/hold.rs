@@ -99,7 +99,9 @@ pub(crate) fn import(tx: &Transaction<'_>, instance: &str, hold: &SnapshotHold) 
 fn place(tx: &Transaction<'_>, instance: &str, hold: &Hold) -> Result<()> {
     let row = (instance, hold.kind.as_str(), &hold.actor, &hold.reason, column(tx.now));
     tx.db.run_exactly(1, "holding an instance", sql::INSERT_HOLD, row)?;
-    tx.db.run(sql::HOLD_MESSAGES, [instance])?;
+    if !defect::is_on(Defect::HeldTurnRuns) {
+        tx.db.run(sql::HOLD_MESSAGES, [instance])?;
+    }
     Ok(())
 }
 
@@ -186,7 +188,13 @@ pub(crate) fn paused(db: &Db) -> Result<Vec<PausedOrchestration>> {
 pub(crate) fn append_audit(tx: &mut Transaction<'_>, entry: &AuditEntry) -> Result<bool> {
     let AuditEntry { actor, action, target, reason, request, result } = entry;
     let row = (column(tx.now), actor, action, target, reason, request, result);
+    if defect::is_on(Defect::RecordLost) {
+        return Ok(true);
+    }
     tx.db.run_exactly(1, "recording a change", sql::APPEND_AUDIT, row)?;
+    if defect::is_on(Defect::RecordTwice) {
+        tx.db.run_exactly(1, "recording a change", sql::APPEND_AUDIT, row)?;
+    }
     Ok(true)
 }
 

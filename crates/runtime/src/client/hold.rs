@@ -1,6 +1,7 @@
 //! Pause and resume of instances.
 
 use super::{Client, ClientError};
+use outlast_model::defect::{self, Defect};
 use outlast_model::{AuditEntry, AuditRecord, HeldCounts, HeldInstance, Hold, HoldKind};
 use outlast_provider::{HoldOutcome, Interest, ProviderError, ReleaseOutcome};
 use std::time::Duration;
@@ -22,7 +23,7 @@ impl Client {
     /// the instance was not held before.
     ///
     /// Cancellation safety: when the future is dropped, the instance is paused or not. A paused instance may lack its record in the
-    /// audit.
+    /// audit, also after an error of the store.
     ///
     /// # Errors
     ///
@@ -61,14 +62,16 @@ impl Client {
                 other => return Err(not_held(instance, other)),
             }
         }
-        self.audit(PAUSE, instance, &hold.actor, &hold.reason).await?;
+        if !defect::is_on(Defect::PauseNotRecorded) {
+            self.audit(PAUSE, instance, &hold.actor, &hold.reason).await?;
+        }
         Ok(true)
     }
 
     /// Resumes an instance that is paused or parked: its messages are delivered, in their order. Returns whether it was held.
     ///
     /// Cancellation safety: when the future is dropped, the instance is resumed or not. A resumed instance may lack its record in the
-    /// audit.
+    /// audit, also after an error of the store.
     ///
     /// # Errors
     ///

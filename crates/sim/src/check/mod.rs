@@ -17,7 +17,9 @@
 //! | I12 | SQLite and the memory store give the same answers to the same calls and hold the same rows | `mirror.rs` |
 //! | I13 | the store's figures add up and agree with its rows | `totals` |
 //! | I14 | a node that was not disturbed since a lease was granted does not lose it | `leases.rs` |
-//! | I15 | a queue delivers the messages of a client in their order; a turn that was given back for a hold is not counted | `history`, `performed.rs` |
+//! | I15 | a queue delivers the messages of a client in their order; a turn that was given back for a hold is not counted; no turn of a held instance is fetched | `history`, `performed.rs`, `store/operator.rs` |
+//! | I16 | the audit has one record for each change of an operator or runtime, and no other; a caller that crashes or gets no answer may leave its record out, but that of a reset or fork | `records`, `audit.rs` |
+//! | I17 | a delivery of an activity reports the failures that were noted, each once, and the text of the last one | `performed.rs` |
 //! | D1 | columns of a store that repeat other columns agree with them | `snapshot` |
 //! | R1 | a reset or fork loses none of the events before it, and no message; its program returns the expected output | `history`, `presence`, `ending` |
 //! | T1 | no timer fires before its time | `history` |
@@ -31,6 +33,7 @@ mod history;
 pub(crate) mod liveness;
 mod presence;
 pub(crate) mod queues;
+mod records;
 pub(crate) mod replay;
 mod snapshot;
 mod totals;
@@ -53,6 +56,7 @@ async fn check_all(shared: &Shared, recorder: &mut Recorder) -> Result<Snapshot,
     history::check(shared, &snapshot)?;
     presence::check(shared, &snapshot)?;
     totals::check(shared, &snapshot).await?;
+    records::check(shared).await?;
     replay::check(shared, &snapshot).await?;
     Ok(snapshot)
 }

@@ -2,6 +2,7 @@
 
 use super::generate;
 use super::{NEW, OLD, ORCHESTRATION, Program, TYPED_ORCHESTRATION, child_id};
+use outlast_provider::AuditEntry;
 use outlast_runtime::{Client, ClientError, Conflict, OrchestrationStatus, Reset, StartReceipt};
 use outlast_testkit::rng::Rng;
 use std::time::Duration;
@@ -81,6 +82,9 @@ pub(crate) enum Read {
     TypedOutput,
     Tree,
 }
+
+/// The actor of pauses, resumptions, resets and forks.
+const OPERATOR: &str = "sim";
 
 const READS: &[Read] = &[
     Read::Status,
@@ -163,8 +167,8 @@ impl Action {
                 client.cancel_instance(child_id(instance, 1, *nth), "no longer wanted").await
             }
             Self::Read(read) => read.perform(client, instance).await,
-            Self::Pause => pause(client, instance).await,
-            Self::Resume => resume(client, instance).await,
+            Self::Pause => return pause(client, instance, data).await,
+            Self::Resume => return resume(client, instance, data).await,
             Self::Reset(share) => return branch(client, instance, None, *share, false).await,
             Self::ResetTree(share) => return branch(client, instance, None, *share, true).await,
             Self::Fork(id, share) => return branch(client, instance, Some(id), *share, false).await,
@@ -214,17 +218,21 @@ impl Action {
 }
 
 /// Pauses an instance, unless it has not started, is cancelled or has ended.
-async fn pause(client: &Client, instance: &str) -> Result<(), ClientError> {
-    match client.pause_instance(instance, "sim", "").await {
-        Ok(_) | Err(ClientError::InstanceNotFound { .. } | ClientError::InvalidInput { .. }) => Ok(()),
+async fn pause(client: &Client, instance: &str, reason: String) -> Result<ActionResult, ClientError> {
+    match client.pause_instance(instance, OPERATOR, &reason).await {
+        Ok(is_new) => Ok(ActionResult::recorded("instance.pause", instance, reason, is_new)),
+        Err(ClientError::InstanceNotFound { .. } | ClientError::InvalidInput { .. }) => {
+            Ok(ActionResult::Done)
+        }
         Err(error) => Err(error),
     }
 }
 
 /// Resumes an instance, unless its orchestration is paused: the operator resumes that.
-async fn resume(client: &Client, instance: &str) -> Result<(), ClientError> {
-    match client.resume_instance(instance, "sim", "").await {
-        Ok(_) | Err(ClientError::InvalidInput { .. }) => Ok(()),
+async fn resume(client: &Client, instance: &str, reason: String) -> Result<ActionResult, ClientError> {
+    match client.resume_instance(instance, OPERATOR, &reason).await {
+        Ok(was_held) => Ok(ActionResult::recorded("instance.resume", instance, reason, was_held)),
+        Err(ClientError::InvalidInput { .. }) => Ok(ActionResult::Done),
         Err(error) => Err(error),
     }
 }
@@ -239,7 +247,7 @@ async fn branch(
 ) -> Result<ActionResult, ClientError> {
     let newest = client.list_executions(instance).await?.into_iter().max().unwrap_or(1);
     let events = client.read_execution_history(instance, newest).await?.len() as u64;
-    let reset = Reset::to_event(1 + share * events.saturating_sub(1) / 1_000).by("sim");
+    let reset = Reset::to_event(1 + share * events.saturating_sub(1) / 1_000).by(OPERATOR);
     let reset = if cancels_children { reset.cancel_children() } else { reset };
     let done = match fork_id {
         Some(id) => client.fork_instance(instance, id, &reset).await,
@@ -276,11 +284,26 @@ pub(crate) enum ActionResult {
     Copied(Copied),
     /// The call started the instance.
     StartedInstance,
+    /// The call paused or resumed the instance, or found nothing to change: the audit has this number of such records.
+    Recorded(Box<AuditEntry>, u64),
 }
 
 impl ActionResult {
     fn of(receipt: &StartReceipt) -> Self {
         if receipt.is_started() { Self::StartedInstance } else { Self::Done }
+    }
+
+    /// The reason is that of one try only, so the record is found by it.
+    fn recorded(action: &str, instance: &str, reason: String, is_change: bool) -> Self {
+        let entry = AuditEntry {
+            actor: OPERATOR.to_string(),
+            action: action.to_string(),
+            target: instance.to_string(),
+            reason,
+            request: None,
+            result: "done".to_string(),
+        };
+        Self::Recorded(Box::new(entry), u64::from(is_change))
     }
 }
 

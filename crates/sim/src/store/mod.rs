@@ -3,6 +3,7 @@
 
 mod commits;
 mod fused;
+mod operator;
 mod record;
 mod sabotage;
 mod starts;
@@ -17,9 +18,9 @@ use outlast_model::{Event, HoldKind, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, EagerStart, ExecutionMetadata, FetchedTurn,
     FetchedWork, FusedCompletion, HistoryBound, Hold, HoldOutcome, InstanceOutcome, InstanceWatch, Interest,
-    LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest,
-    WorkRequest, forward_provider,
+    LeasedOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
+    TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use record::{kinds, short};
 use std::collections::HashMap;
@@ -64,6 +65,7 @@ impl Provider for FaultyStore {
         Provider,
         |this| this.inner(),
         except(
+            as_management_capability,
             fetch_orchestration_item,
             fetch_turn,
             load_turn,
@@ -100,6 +102,10 @@ impl Provider for FaultyStore {
         )
     );
 
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
+
     async fn fetch_orchestration_item(
         &self,
         lock_timeout: Duration,
@@ -122,6 +128,7 @@ impl Provider for FaultyStore {
                 let (item, attempts) = (&turn.item, turn.attempt_count);
                 let after_hold =
                     self.shared.performed().delivered_after_hold(&item.instance, attempts, &item.messages);
+                self.shared.require(self.must_not_be_held(&item.instance).await);
                 // A fetch that fails after its commit counts a delivery that is not recorded here.
                 if !self.shared.backend.statements.may_hide_commits() {
                     self.shared.require(after_hold);
@@ -273,6 +280,15 @@ impl Provider for FaultyStore {
                 let WorkItem::ActivityExecute { instance, execution_id, id, .. } = &work.item else {
                     continue;
                 };
+                let key = (instance.clone(), *execution_id, *id);
+                let notes = work.notes.clone().unwrap_or_default();
+                let reported = self.shared.accepted().fetched(
+                    &work.lock_token,
+                    key,
+                    notes.failures,
+                    notes.last_error.as_deref(),
+                );
+                self.shared.require(reported);
                 let subject = format!("activity {id} of '{instance}', execution {execution_id}");
                 self.record_lease(
                     &work.lock_token,
@@ -398,6 +414,9 @@ impl Provider for FaultyStore {
         let detail = format!("{} after {delay:?}", short(token));
         let call = async {
             let answer = self.inner().abandon_work_noted(token, delay, error).await;
+            if answer.is_ok() || self.shared.backend.statements.may_hide_commits() {
+                self.shared.accepted().noted(token, error, answer.is_ok());
+            }
             self.answer_under_lease(token, answer)?;
             self.abandoned(token);
             Ok(())
@@ -407,6 +426,7 @@ impl Provider for FaultyStore {
 
     async fn hold_turn(&self, token: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {
         let detail = format!("{} {}", short(token), hold.kind);
+        let instance = self.shared.accepted().turns.get(token).map(|turn| turn.instance.clone());
         let call = async {
             let outcome = self.answer_under_lease(token, self.inner().hold_turn(token, hold).await)?;
             if outcome == HoldOutcome::Held {
@@ -420,7 +440,14 @@ impl Provider for FaultyStore {
             Ok(outcome)
         };
         let show = |outcome: &HoldOutcome| Some(format!("{outcome:?}"));
-        self.shared.call(&self.caller, self.begin_call("hold_turn", detail), show, call).await
+        let outcome =
+            self.shared.call(&self.caller, self.begin_call("hold_turn", detail), show, call).await?;
+        if let Some(instance) =
+            instance.filter(|_| (outcome, hold.kind) == (HoldOutcome::Held, HoldKind::Parked))
+        {
+            self.owes(operator::PARKED, &instance, Some((&hold.actor, &hold.reason)));
+        }
+        Ok(outcome)
     }
 
     async fn renew_orchestration_item_lock(

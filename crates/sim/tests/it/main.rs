@@ -39,6 +39,7 @@ fn worlds_without_a_defect_pass_and_have_faults() {
     assert_eq!(summary.seeds, worlds);
     assert!(summary.counted * 4 >= worlds * 3, "only {} of {worlds} worlds count", summary.counted);
     assert!(summary.tally.turns_compared > 50 && summary.tally.replays > 100, "{:?}", summary.tally);
+    assert!(summary.tally.most_records > 2, "{:?}", summary.tally);
     let on_files = summary.tally.worlds.get(&"SQLite file");
     assert!(on_files * 10 >= summary.seeds as u64 * 6, "{on_files} of {worlds} worlds have a SQLite file");
     assert!(summary.tally.recoveries > 0 && summary.tally.outputs_judged > 100, "{:?}", summary.tally);
@@ -61,6 +62,11 @@ fn known_defects_are_found_and_their_worlds_shrunk() {
         "shipped-SecondOutcome",
         "shipped-TimerVisibleAtOnce",
         "shipped-CommitLosesMessage",
+        "shipped-RecordLost",
+        "shipped-RecordTwice",
+        "shipped-PauseNotRecorded",
+        "shipped-HeldTurnRuns",
+        "NoteKeepsFirstError",
     ] {
         let settings = Settings { bug: Bug::parse(bug), ..Settings::default() };
         let found = first_failure(0..20, &settings).unwrap_or_else(|| panic!("{bug} is not found"));

@@ -1,7 +1,8 @@
-//! Retries of the attribute, which act on the worker.
+//! Retries of the attribute, which act on the worker, on every store.
 
-use crate::support::{ALL, Cluster, Kind, Node};
+use crate::support::{ALL, Cluster, Kind, Node, pass};
 use outlast::prelude::*;
+use outlast::runtime::UnregisteredBackoffConfig;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -41,7 +42,46 @@ impl Runs {
     }
 }
 
-#[outlast::activity(retry = 20, max_backoff = "1s")]
+/// The tests of a store, which it must pass with the machine's time and, where that is possible, with paused time.
+macro_rules! on_every_store {
+    ($($name:ident: $play:ident),+ $(,)?) => { $(
+        mod $name {
+            use super::*;
+
+            #[tokio::test(start_paused = true)]
+            async fn under_paused_time() {
+                for kind in ALL {
+                    $play(&*Cluster::paused(kind).await).await;
+                }
+            }
+
+            #[tokio::test]
+            async fn on_cosmos_db() {
+                $play(&*Cluster::real(Kind::Cosmos).await).await;
+            }
+
+            mod needs_postgres {
+                use super::*;
+
+                #[tokio::test]
+                async fn on_postgres() {
+                    $play(&*Cluster::real(Kind::Postgres).await).await;
+                }
+            }
+        }
+    )+ };
+}
+
+on_every_store! {
+    twenty_attempts_succeed_with_ten_deliveries: attempts_are_no_deliveries,
+    crashes_and_nodes_without_the_activity_use_no_attempt: crashes_use_no_attempt,
+    silent_deliveries_poison_and_the_failure_names_the_last_error: silent_deliveries_poison,
+}
+
+/// A lease that ends soon after a crash.
+const LEASE: Duration = Duration::from_secs(2);
+
+#[outlast::activity(retry = 20, backoff = "1ms", max_backoff = "20ms")]
 async fn succeeds_at_last(ctx: ActivityContext, State(runs): State<Runs>) -> Result<u32, String> {
     runs.note(&ctx);
     match ctx.failures() {
@@ -55,20 +95,17 @@ async fn patient(ctx: OrchestrationContext) -> outlast::Result<u32> {
     Ok(succeeds_at_last::call(&ctx).await?)
 }
 
-#[tokio::test(start_paused = true)]
-async fn twenty_attempts_succeed_with_ten_deliveries() {
-    for kind in ALL {
-        let (cluster, runs) = (Cluster::paused(kind).await, Runs::default());
-        let module = outlast::module![succeeds_at_last, patient].state(runs.clone());
-        cluster.start(&Node::of(module).with(|options| options.max_attempts = 10)).await;
-        let ended = patient::start(&cluster.client).id("p").await.unwrap().result().await;
-        assert_eq!(ended.unwrap(), 19, "{kind:?}");
-        assert_eq!(runs.failures(), (0..20).collect::<Vec<_>>(), "{kind:?}");
-        assert_eq!(runs.attempts(), (1..=20).collect::<Vec<_>>(), "{kind:?}");
-        assert_eq!(runs.keys(), 1, "all attempts have one key on {kind:?}");
-        assert_eq!(cluster.history("p").await.len(), 4, "the history has no retries on {kind:?}");
-        cluster.end().await;
-    }
+async fn attempts_are_no_deliveries(cluster: &Cluster) {
+    let runs = Runs::default();
+    let module = outlast::module![succeeds_at_last, patient].state(runs.clone());
+    cluster.start(&Node::of(module).with(|options| options.max_attempts = 10)).await;
+    let ended = patient::start(&cluster.client).id("p").await.unwrap().result().await;
+    assert_eq!(ended.unwrap(), 19);
+    assert_eq!(runs.failures(), (0..20).collect::<Vec<_>>());
+    assert_eq!(runs.attempts(), (1..=20).collect::<Vec<_>>());
+    assert_eq!(runs.keys(), 1, "all attempts have one key");
+    assert_eq!(cluster.history("p").await.len(), 4, "the history has no retries");
+    cluster.end().await;
 }
 
 #[derive(Debug, PartialEq, thiserror::Error, Serialize, Deserialize, outlast::Failure)]
@@ -141,30 +178,31 @@ async fn unlucky(ctx: OrchestrationContext) -> outlast::Result<u32> {
     Ok(crashes::call(&ctx).await?)
 }
 
-#[tokio::test(start_paused = true)]
-async fn crashes_and_nodes_without_the_activity_use_no_attempt() {
-    for kind in [Kind::Memory, Kind::SqliteFile] {
-        let (cluster, runs) = (Cluster::paused(kind).await, Runs::default());
-        let whole = Node::of(outlast::module![crashes, unlucky].state(runs.clone()));
-        let number = cluster.start(&whole).await;
-        let unlucky_one = unlucky::start(&cluster.client).id("u").await.unwrap();
-        for _ in [2, 3] {
-            runs.hangs.notified().await;
-            cluster.restart_all().await;
-        }
+async fn crashes_use_no_attempt(cluster: &Cluster) {
+    let runs = Runs::default();
+    let whole = Node::of(outlast::module![crashes, unlucky].state(runs.clone()));
+    let whole = whole.with(|options| options.worker_lock_timeout = LEASE);
+    let number = cluster.start(&whole).await;
+    let unlucky_one = unlucky::start(&cluster.client).id("u").await.unwrap();
+    for _ in [2, 3] {
         runs.hangs.notified().await;
-        // The next deliveries go to a node that lacks the activity.
-        cluster.stop(number).await;
-        let without = cluster.start(&Node::of(outlast::module![unlucky])).await;
-        while deliveries(&cluster, "u").await < 5 {
-            tokio::time::advance(Duration::from_secs(1)).await;
-        }
-        cluster.stop(without).await;
-        cluster.start(&whole).await;
-        assert_eq!(unlucky_one.result().await.unwrap(), 2, "{kind:?}");
-        assert_eq!(runs.failures(), [0, 1, 1, 1, 2, 2], "{kind:?}");
-        cluster.end().await;
+        cluster.restart_all().await;
     }
+    runs.hangs.notified().await;
+    // The next deliveries go to a node that lacks the activity.
+    cluster.stop(number).await;
+    let backoff = UnregisteredBackoffConfig { base_delay: LEASE / 100, max_delay: LEASE / 10 };
+    let without = Node::of(outlast::module![unlucky]);
+    let without = without.with(move |options| options.unregistered_backoff = backoff.clone());
+    let without = cluster.start(&without).await;
+    while deliveries(cluster, "u").await < 5 {
+        pass(LEASE / 100).await;
+    }
+    cluster.stop(without).await;
+    cluster.start(&whole).await;
+    assert_eq!(unlucky_one.result().await.unwrap(), 2);
+    assert_eq!(runs.failures(), [0, 1, 1, 1, 2, 2]);
+    cluster.end().await;
 }
 
 /// The deliveries of the first activity of an instance that reported nothing.
@@ -186,11 +224,14 @@ async fn poisoned(ctx: OrchestrationContext) -> outlast::Result<()> {
     Ok(then_never_returns::call(&ctx).await?)
 }
 
-#[tokio::test(start_paused = true)]
-async fn silent_deliveries_poison_and_the_failure_names_the_last_error() {
-    let (cluster, runs) = (Cluster::paused(Kind::SqliteFile).await, Runs::default());
+async fn silent_deliveries_poison(cluster: &Cluster) {
+    let runs = Runs::default();
     let module = outlast::module![then_never_returns, poisoned].state(runs.clone());
-    cluster.start(&Node::of(module).with(|options| options.max_attempts = 2)).await;
+    let node = Node::of(module).with(|options| {
+        options.max_attempts = 2;
+        options.worker_lock_timeout = LEASE;
+    });
+    cluster.start(&node).await;
     let poisoned = poisoned::start(&cluster.client).id("x").await.unwrap();
     for _ in [1, 2] {
         runs.hangs.notified().await;
@@ -202,33 +243,4 @@ async fn silent_deliveries_poison_and_the_failure_names_the_last_error() {
     assert!(history.contains("the only error"), "{history}");
     assert_eq!(runs.failures(), [0, 1, 1]);
     cluster.end().await;
-}
-
-#[outlast::activity(retry = 12, backoff = "1ms", max_backoff = "2ms")]
-async fn soon(ctx: ActivityContext, State(runs): State<Runs>) -> Result<u32, String> {
-    runs.note(&ctx);
-    match ctx.failures() {
-        11 => Ok(11),
-        failures => Err(format!("busy {failures}")),
-    }
-}
-
-#[outlast::orchestration]
-async fn impatient(ctx: OrchestrationContext) -> outlast::Result<u32> {
-    Ok(soon::call(&ctx).await?)
-}
-
-mod needs_postgres {
-    use super::*;
-
-    #[tokio::test]
-    async fn postgres_counts_failures_apart_from_deliveries() {
-        let (cluster, runs) = (Cluster::real(Kind::Postgres).await, Runs::default());
-        let module = outlast::module![soon, impatient].state(runs.clone());
-        cluster.start(&Node::of(module).with(|options| options.max_attempts = 3)).await;
-        let ended = impatient::start(&cluster.client).id("i").await.unwrap().result().await;
-        assert_eq!(ended.unwrap(), 11);
-        assert_eq!(runs.failures(), (0..12).collect::<Vec<_>>());
-        cluster.end().await;
-    }
 }
