@@ -167,7 +167,7 @@ impl Driver {
                 self.shared.require(started);
             }
             ActionResult::Recorded(entry, wanted) => {
-                let found = self.shared.accepted().audit.stored(&entry);
+                let found = self.shared.performed().audit.stored(&entry);
                 let recorded = (found == wanted)
                     .then_some(())
                     .ok_or_else(|| format!("I16: {found} records instead of {wanted} of {entry:?}"));

@@ -13,10 +13,10 @@ pub(super) async fn check(shared: &Shared) -> Result<(), String> {
     let goes_on = |node: usize, disturbances: u64| {
         up.contains(&node) && !shared.is_draining_node(node) && shared.disturbances(node) == disturbances
     };
-    let accepted = shared.accepted();
-    accepted.audit.check(&found)?;
-    accepted.audit.overdue(shared.now_ms(), goes_on)?;
-    drop(accepted);
+    let performed = shared.performed();
+    performed.audit.check(&found)?;
+    performed.audit.overdue(shared.now_ms(), goes_on)?;
+    drop(performed);
     let mut tally = shared.tally();
     tally.most_records = tally.most_records.max(found.len() as u64);
     Ok(())

@@ -282,7 +282,7 @@ impl Provider for FaultyStore {
                 };
                 let key = (instance.clone(), *execution_id, *id);
                 let notes = work.notes.clone().unwrap_or_default();
-                let reported = self.shared.accepted().fetched(
+                let reported = self.shared.performed().fetched(
                     &work.lock_token,
                     key,
                     notes.failures,
@@ -415,7 +415,7 @@ impl Provider for FaultyStore {
         let call = async {
             let answer = self.inner().abandon_work_noted(token, delay, error).await;
             if answer.is_ok() || self.shared.backend.statements.may_hide_commits() {
-                self.shared.accepted().noted(token, error, answer.is_ok());
+                self.shared.performed().noted(token, error, answer.is_ok());
             }
             self.answer_under_lease(token, answer)?;
             self.abandoned(token);
@@ -426,7 +426,7 @@ impl Provider for FaultyStore {
 
     async fn hold_turn(&self, token: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {
         let detail = format!("{} {}", short(token), hold.kind);
-        let instance = self.shared.accepted().turns.get(token).map(|turn| turn.instance.clone());
+        let instance = self.shared.performed().turns.get(token).map(|turn| turn.instance.clone());
         let call = async {
             let outcome = self.answer_under_lease(token, self.inner().hold_turn(token, hold).await)?;
             if outcome == HoldOutcome::Held {

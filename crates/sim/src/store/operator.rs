@@ -32,7 +32,7 @@ impl FaultyStore {
             target: target.to_string(),
             by: by.map(|(actor, reason)| (actor.to_string(), reason.to_string())),
         };
-        self.shared.accepted().audit.owes(owed);
+        self.shared.performed().audit.owes(owed);
     }
 
     /// The hold of an instance, read without faults.
@@ -120,14 +120,14 @@ impl ProviderAdmin for FaultyStore {
     async fn reset_instance(&self, plan: &ResetPlan) -> Result<ResetOutcome, ProviderError> {
         let answer = self.admin().reset_instance(plan).await;
         let record = self.record_of(&answer, |outcome| matches!(outcome, ResetOutcome::Done));
-        self.shared.accepted().audit.written(&plan.audit, record);
+        self.shared.performed().audit.written(&plan.audit, record);
         answer
     }
 
     async fn append_audit(&self, entry: &AuditEntry) -> Result<bool, ProviderError> {
         let answer = self.admin().append_audit(entry).await;
         let record = self.record_of(&answer, |is_stored| *is_stored);
-        let appended = self.shared.accepted().audit.appended(self.caller.node, entry, record);
+        let appended = self.shared.performed().audit.appended(self.caller.node, entry, record);
         self.shared.require(appended);
         answer
     }
