@@ -33,6 +33,7 @@ pub(crate) const BENCHES: &[(&str, Needs, &str)] = &[
     ("provider", Nothing, "the storage providers, operation by operation"),
     ("engine", Nothing, "instructions of the engine's hot paths, compared with the recorded counts"),
     ("macros", Nothing, "the share of attributes and derives in the build time of the examples"),
+    ("testing", Nothing, "the figures of the test kit in the profile of `cargo test`, against limits"),
     ("sizes", Needs::Server, "tables and indexes of PostgreSQL, before and after deletions"),
     (
         "lists",

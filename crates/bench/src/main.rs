@@ -30,6 +30,7 @@ mod shared;
 mod side;
 mod sizes;
 mod soak;
+mod testing;
 mod verdict;
 
 use clap::{Parser, Subcommand};
@@ -111,6 +112,11 @@ enum Call {
     ///
     /// Prints the share of the expansion of macros. Fails if it is more than 10 %.
     Macros,
+    /// Builds the tests of the test kit as a user's `cargo test` does, and runs three of them alone
+    ///
+    /// The figures: 1,000 small tests, a year of virtual time, and a sweep of a saga with ten steps. Fails if a time is above its
+    /// limit.
+    Testing(testing::Plan),
     /// Runs a hot path of the engine once, for a tool that counts instructions
     Engine(engine::Plan),
     /// Counts the instructions of the engine's hot paths with valgrind, and compares them with the recorded counts
@@ -149,6 +155,7 @@ fn main() -> ExitCode {
         Call::Recovery(plan) => verdict(recovery::run(&plan)),
         Call::Footprint => verdict(footprint::run()),
         Call::Macros => verdict(macros::run()),
+        Call::Testing(plan) => verdict(testing::run(&plan)),
         Call::Engine(plan) => {
             engine::run(&plan);
             ExitCode::SUCCESS
@@ -225,6 +232,7 @@ mod tests {
             "footprint --quick",
             "additions --rounds 0",
             "quickstart --cold",
+            "testing --json",
             "engine faster",
             "observe everything",
         ] {
