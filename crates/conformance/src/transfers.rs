@@ -8,8 +8,8 @@ use outlast_provider::model::{
     SnapshotKeyChange, SnapshotMessage, SnapshotRow,
 };
 use outlast_provider::{
-    AuditEntry, ExportOutcome, Hold, HoldKind, HoldOutcome, ImportOutcome, InstanceSnapshot, Provider,
-    ReleaseOutcome, StartOutcome, StartPolicy, StartRequest, TagFilter, WorkItem,
+    AuditEntry, EnqueueOnce, ExportOutcome, Hold, HoldKind, HoldOutcome, ImportOutcome, InstanceSnapshot,
+    Provider, ReleaseOutcome, StartOutcome, StartPolicy, StartRequest, TagFilter, WorkItem,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -114,6 +114,7 @@ fn snapshot() -> InstanceSnapshot {
             },
         ],
         hold: None,
+        message_keys: Vec::new(),
     }
 }
 
@@ -285,6 +286,30 @@ pub async fn an_import_refuses_contradictions(factory: &dyn ProviderFactory) {
     operator(provider).sees_instances(&["other"]).await;
     operator(provider).sees_waiting(0, 0, "a refused import stores nothing").await;
     assert!(is_imported(provider, &whole).await, "the id is still free");
+}
+
+/// An instance keeps the keys of its messages through an export and an import: it takes no message a second time.
+pub async fn an_imported_instance_takes_no_message_twice(factory: &dyn ProviderFactory) {
+    let (provider, target) = (&*store(factory).await, &*factory.create_provider().await);
+    let known = ["a key\0", &"k".repeat(1_024)];
+    for (key, n) in known.iter().zip(1..) {
+        let stored = provider.enqueue_once(raised("other", "e", &n.to_string()), key, 100).await;
+        match stored.expect("enqueue_once succeeds") {
+            EnqueueOnce::Unsupported => return,
+            outcome => assert_eq!(outcome, EnqueueOnce::Stored),
+        }
+    }
+    let Some(exported) = export(provider, "other").await else { return };
+    assert_eq!(exported.message_keys, known, "an export has the keys of messages");
+    assert!(is_imported(target, &exported).await);
+    assert_eq!(export(target, "other").await, Some(exported));
+    for (key, outcome) in
+        [known.map(|key| (key, EnqueueOnce::Repeated)).as_slice(), &[("new", EnqueueOnce::Stored)]].concat()
+    {
+        let sent = target.enqueue_once(raised("other", "e", "again"), key, 100).await;
+        assert_eq!(sent.expect("enqueue_once succeeds"), outcome, "a key of {} bytes", key.len());
+    }
+    operator(target).sees_waiting(3, 0, "two messages came along, and one is new").await;
 }
 
 /// A held instance is held after the import, with its messages, and goes on after its release. A cancellation that waits for the id

@@ -154,6 +154,11 @@ pub(crate) fn message_key(key: &str) -> String {
     format!("n:{}", encoded(key))
 }
 
+/// The text of the key of a message by the id of its document; `None` for a digest.
+pub(crate) fn message_key_text(id: &str) -> Option<String> {
+    String::from_utf8(from_base64url(id.strip_prefix("n:")?)?).ok()
+}
+
 /// A session.
 pub(crate) fn session(session_id: &str) -> String {
     format!("s:{}", encoded(session_id))
@@ -202,9 +207,26 @@ pub(crate) fn sha256_hex(text: &str) -> String {
     hex
 }
 
+/// The digits of base64 for URLs.
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The bytes of a text of [`base64url`].
+fn from_base64url(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    for digits in text.as_bytes().chunks(4) {
+        let mut group = 0_u32;
+        for digit in digits {
+            let value = ALPHABET.iter().position(|known| known == digit)?;
+            group = group << 6 | u32::try_from(value).ok()?;
+        }
+        let group = group << (6 * (4 - digits.len()));
+        bytes.extend(group.to_be_bytes().iter().skip(1).take(digits.len() - 1));
+    }
+    Some(bytes)
+}
+
 /// Base64 with the alphabet for URLs, without padding (RFC 4648, section 5).
 fn base64url(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let group = chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte));
@@ -305,6 +327,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn keys_of_messages_are_read_from_their_ids(key in "\\PC{1,80}") {
+            let expected = Some(key.clone()).filter(|key| key.len() <= LONGEST_ENCODED);
+            prop_assert_eq!(message_key_text(&message_key(&key)), expected);
+        }
+
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]

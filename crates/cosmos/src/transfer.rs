@@ -17,6 +17,7 @@ use crate::hold::is_held;
 use crate::ids::{self, MessageKey, Uid};
 use crate::load::needs_recovery;
 use crate::message::{self, Waiting, counted};
+use crate::once::Key;
 use crate::prepare::{Body, Prepared, document};
 use crate::record::LARGEST_NEAR_OUTPUT;
 use crate::sql;
@@ -53,6 +54,7 @@ struct Partition {
     events: Vec<Events>,
     executions: Vec<ExecutionDocument>,
     pairs: Vec<Pair>,
+    message_keys: Vec<Key>,
 }
 
 impl Partition {
@@ -70,6 +72,7 @@ impl Partition {
                 "h" => partition.events.push(serde_json::from_value(document).map_err(failed)?),
                 "x" => partition.executions.push(serde_json::from_value(document).map_err(failed)?),
                 "k" => partition.pairs.push(serde_json::from_value(document).map_err(failed)?),
+                "n" => partition.message_keys.push(serde_json::from_value(document).map_err(failed)?),
                 _ => {}
             }
         }
@@ -189,6 +192,10 @@ impl Store {
         let (messages, activities) = self.imported_items(address, &mut instance, rows, rev, write);
         for item in messages.iter().chain(&activities) {
             creates.push(document(&item.id, Body::Item(Box::new(item.clone())), item));
+        }
+        for key in &rows.message_keys {
+            let key = Key::new(address, key, Some(rev), write);
+            creates.push(document(&key.id, Body::Json(json(&key)?), &key));
         }
         let pairs = imported_pairs(address, &mut instance, rows, rev, write).into_iter().map(|pair| {
             let (id, sized) = (pair.id.clone(), pair.clone());
@@ -415,6 +422,7 @@ fn snapshot(
         return Ok(None);
     };
     let Some((keys, changed_keys)) = keys(instance, partition.pairs) else { return Ok(None) };
+    let Some(message_keys) = message_keys(instance, &partition.message_keys)? else { return Ok(None) };
     let messages = messages.iter().map(|message| {
         Ok(SnapshotMessage {
             item: item(id, message, rows::decode_message)?,
@@ -451,6 +459,7 @@ fn snapshot(
         messages: messages.collect::<Result<_, ProviderError>>()?,
         activities: activities.collect::<Result<_, ProviderError>>()?,
         hold,
+        message_keys,
     }))
 }
 
@@ -510,6 +519,24 @@ fn executions(
         })
     });
     exported.collect::<Result<_, ProviderError>>().map(Some)
+}
+
+/// The keys of messages in ascending order.
+fn message_keys(instance: &Instance, stored: &[Key]) -> Result<Option<Vec<String>>, ProviderError> {
+    let (marks, mut keys) = (instance.marks(), Vec::new());
+    for key in stored {
+        match marks.visibility(&key.id, key.rev) {
+            Visibility::Visible => {}
+            Visibility::Hidden => continue,
+            Visibility::MarksAreStale => return Ok(None),
+        }
+        let text = key.text();
+        keys.push(text.ok_or_else(|| {
+            undecodable("an older build has stored a long key of a message without its text".to_string())
+        })?);
+    }
+    keys.sort();
+    Ok(Some(keys))
 }
 
 type Keys = (Vec<SnapshotKey>, Vec<SnapshotKeyChange>);

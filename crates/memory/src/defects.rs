@@ -368,6 +368,8 @@ defects! {
     ImportForgetsDeliveries = "",
     /// An import makes the changes of the current execution permanent.
     ImportMergesKeys = "",
+    /// An import forgets the keys of messages, so that the instance takes them again.
+    ImportForgetsMessageKeys = "",
     /// An imported instance is not held any more.
     ImportForgetsHold = "",
     /// An import is not in the audit.

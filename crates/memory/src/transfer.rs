@@ -84,6 +84,7 @@ impl State {
                 reason: held.hold.reason.clone(),
                 held_at_ms: held.held_at_ms,
             }),
+            message_keys: self.message_keys.get(instance).into_iter().flatten().cloned().collect(),
         };
         match snapshot.is_empty() {
             true => Ok(ExportOutcome::NotFound),
@@ -128,6 +129,7 @@ impl State {
         self.import_rows(snapshot)?;
         self.import_queues(snapshot)?;
         rules.import_changes(self, snapshot);
+        rules.import_message_keys(self, snapshot);
         if let Some(hold) = &snapshot.hold {
             rules.import_hold(self, id, hold);
         }

@@ -1,5 +1,6 @@
 //! An instance as a value: everything that a store keeps of it, so that another store can continue it.
 
+use crate::limits::MAX_MESSAGE_KEY_BYTES;
 use crate::{Event, ExecutionStatus, HoldKind, WorkItem, check_instance_id};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,10 @@ pub struct InstanceSnapshot {
     pub activities: Vec<SnapshotActivity>,
     /// The hold, if the instance is held.
     pub hold: Option<SnapshotHold>,
+    /// The keys of messages that the instance has taken, ascending: it takes no message with one of them again. Files of version 1 have
+    /// none.
+    #[serde(default)]
+    pub message_keys: Vec<String>,
 }
 
 /// The row of an instance.
@@ -159,6 +164,7 @@ impl InstanceSnapshot {
         self.check_executions()?;
         self.check_keys()?;
         self.check_messages()?;
+        self.check_message_keys()?;
         self.check_activities()?;
         match &self.hold {
             Some(hold) if HoldKind::from_text(&hold.kind).is_none() => {
@@ -223,6 +229,16 @@ impl InstanceSnapshot {
         let fits = self.keys.is_sorted_by(|a, b| a.key < b.key)
             && self.changed_keys.is_sorted_by(|a, b| a.key < b.key);
         if fits { Ok(()) } else { Err("its keys are not in order".to_string()) }
+    }
+
+    fn check_message_keys(&self) -> Result<(), String> {
+        if self.message_keys.iter().any(|key| key.is_empty() || key.len() > MAX_MESSAGE_KEY_BYTES) {
+            return Err(format!("the key of a message has not 1 to {MAX_MESSAGE_KEY_BYTES} bytes"));
+        }
+        match self.message_keys.is_sorted_by(|a, b| a < b) {
+            true => Ok(()),
+            false => Err("the keys of its messages are not in order".to_string()),
+        }
     }
 
     fn check_messages(&self) -> Result<(), String> {
@@ -346,6 +362,7 @@ mod tests {
                 reason: "r".to_string(),
                 held_at_ms: 9,
             }),
+            message_keys: vec!["m1".to_string(), "m2".to_string()],
         }
     }
 
@@ -355,13 +372,16 @@ mod tests {
         assert_eq!(snapshot.check(), Ok(()));
         let text = serde_json::to_string(&snapshot).unwrap();
         assert_eq!(serde_json::from_str::<InstanceSnapshot>(&text).unwrap(), snapshot);
+        let of_version_1 = text.replacen(",\"message_keys\":[\"m1\",\"m2\"]", "", 1);
+        let without_keys = InstanceSnapshot { message_keys: Vec::new(), ..snapshot };
+        assert_eq!(serde_json::from_str::<InstanceSnapshot>(&of_version_1).unwrap(), without_keys);
         assert!(serde_json::from_str::<InstanceSnapshot>(&text.replacen("\"row\"", "\"rows\"", 1)).is_err());
     }
 
     #[test]
     fn every_contradiction_is_named() {
         type Damage = fn(&mut InstanceSnapshot);
-        let damages: [(&str, Damage); 19] = [
+        let damages: [(&str, Damage); 21] = [
             ("instance id is empty", |s| s.instance_id.clear()),
             ("its own parent", |s| s.row.as_mut().unwrap().parent_instance_id = Some("i".to_string())),
             ("its parent: instance id", |s| s.row.as_mut().unwrap().parent_instance_id = Some(String::new())),
@@ -377,6 +397,8 @@ mod tests {
             }),
             ("belongs to another execution", |s| s.executions[0].events[0].execution_id = 1),
             ("not in order", |s| s.keys.push(s.keys[0].clone())),
+            ("messages are not in order", |s| s.message_keys.reverse()),
+            ("key of a message has not 1", |s| s.message_keys[0].clear()),
             ("message 1 is an activity", |s| s.messages[0].item = s.activities[0].item.clone()),
             ("message 1 (ExternalRaised) is for another instance", |s| {
                 let item = WorkItem::ExternalRaised {

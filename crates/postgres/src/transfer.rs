@@ -121,7 +121,7 @@ struct Held {
     at: Option<i64>,
 }
 
-/// The parameters of `import_1`.
+/// The parameters of `import_1`, and the keys of messages.
 struct Columns {
     id: String,
     instance: Instance,
@@ -134,6 +134,7 @@ struct Columns {
     held: Held,
     audit: [String; 5],
     request: Option<String>,
+    message_keys: Vec<String>,
 }
 
 impl Columns {
@@ -160,6 +161,7 @@ impl Columns {
             }),
             audit: texts.map(|text| owned(text)),
             request: owned_option(audit.request.as_ref()),
+            message_keys: rows.message_keys.iter().map(|key| owned(key)).collect(),
         })
     }
 
@@ -216,7 +218,7 @@ impl Columns {
             (&activities.failures, Type::INT4_ARRAY),
             (&activities.error, Type::TEXT_ARRAY),
         ]);
-        params.extend::<[Param<'_>; 10]>([
+        params.extend::<[Param<'_>; 11]>([
             (&held.kind, Type::TEXT),
             (&held.actor, Type::TEXT),
             (&held.reason, Type::TEXT),
@@ -227,6 +229,7 @@ impl Columns {
             (reason, Type::TEXT),
             (&self.request, Type::TEXT),
             (result, Type::TEXT),
+            (&self.message_keys, Type::TEXT_ARRAY),
         ]);
         params
     }

@@ -20,6 +20,7 @@ mod part {
     pub(super) const MESSAGE: i64 = 5;
     pub(super) const ACTIVITY: i64 = 6;
     pub(super) const HOLD: i64 = 7;
+    pub(super) const MESSAGE_KEY: i64 = 8;
 }
 
 /// Whether the first text of a row of this part is JSON of the contract.
@@ -39,6 +40,7 @@ pub fn is_json_part(part: i64) -> bool {
 /// | 5 message | JSON | available, row, visible, deliveries |
 /// | 6 activity | JSON, last error | row, visible, deliveries, failures |
 /// | 7 hold | kind, actor, reason | held |
+/// | 8 key of a message | key | |
 ///
 /// Rows are in the order of their part and of their first two numbers.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +86,7 @@ pub fn exported(instance: &str, rows: impl IntoIterator<Item = ExportRow>) -> Re
     }
     snapshot.keys.sort_by(|a, b| a.key.cmp(&b.key));
     snapshot.changed_keys.sort_by(|a, b| a.key.cmp(&b.key));
+    snapshot.message_keys.sort();
     match snapshot.is_empty() {
         true => Ok(ExportOutcome::NotFound),
         false => Ok(ExportOutcome::Exported(Box::new(snapshot))),
@@ -153,6 +156,7 @@ fn add(snapshot: &mut InstanceSnapshot, mut row: ExportRow) -> Result<(), String
                 held_at_ms: row.number(0),
             });
         }
+        part::MESSAGE_KEY => snapshot.message_keys.push(row.text(0)),
         other => return Err(format!("a row has the unknown part {other}")),
     }
     Ok(())
@@ -181,6 +185,8 @@ pub struct ImportRows {
     pub activities: Vec<ImportActivity>,
     /// Its hold.
     pub hold: Option<SnapshotHold>,
+    /// The keys of messages that it has taken.
+    pub message_keys: Vec<String>,
     /// The record in the audit.
     pub audit: AuditEntry,
 }
@@ -290,6 +296,7 @@ impl ImportRows {
             messages: messages.collect::<Result<_, ProviderError>>()?,
             activities: activities.collect::<Result<_, ProviderError>>()?,
             hold: snapshot.hold.clone(),
+            message_keys: snapshot.message_keys.clone(),
             audit: audit.clone(),
         })
     }
@@ -300,6 +307,7 @@ impl ImportRows {
         let messages = self.messages.iter().map(|message| message.row.work_item.len());
         let activities = self.activities.iter().map(|activity| activity.row.work_item.len());
         let keys = self.keys.iter().map(|key| key.key.len() + key.value.len());
-        events.chain(messages).chain(activities).chain(keys).sum()
+        let message_keys = self.message_keys.iter().map(String::len);
+        events.chain(messages).chain(activities).chain(keys).chain(message_keys).sum()
     }
 }

@@ -119,6 +119,7 @@ statements! {
     IMPORT_EXECUTION = "import_execution",
     IMPORT_INSTANCE = "import_instance",
     IMPORT_KEY = "import_key",
+    IMPORT_MESSAGE_KEY = "import_message_key",
     IMPORT_MESSAGE = "import_message",
     LAST_EVENT = "last_event",
     LEASE_ACTIVITY = "lease_activity",

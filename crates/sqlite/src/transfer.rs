@@ -68,6 +68,9 @@ pub(crate) fn import(tx: &mut Transaction<'_>, rows: &ImportRows) -> Result<Impo
     for activity in &rows.activities {
         import_activity(tx, activity)?;
     }
+    for key in &rows.message_keys {
+        tx.db.run(sql::IMPORT_MESSAGE_KEY, (id, key, column(tx.now)))?;
+    }
     if let Some(wanted) = &rows.hold {
         hold::import(tx, id, wanted)?;
     }

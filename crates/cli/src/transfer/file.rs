@@ -12,8 +12,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The version of the format that this command writes and reads.
-const VERSION: u32 = 1;
+/// The version of the format that this command writes. It reads this one and all earlier ones.
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -209,7 +209,9 @@ impl Reader {
             .ok()
             .and_then(|head| head.get("outlast_export").and_then(serde_json::Value::as_u64));
         match version {
-            Some(version) if version == u64::from(VERSION) => self.decode::<Head>(&text).map(drop),
+            Some(version) if (1..=u64::from(VERSION)).contains(&version) => {
+                self.decode::<Head>(&text).map(drop)
+            }
             Some(newer) if newer > u64::from(VERSION) => Err(Failure::refused(format!(
                 "the file '{}' has version {newer} of the export format, and this command reads version {VERSION}: use a newer \
                  command",

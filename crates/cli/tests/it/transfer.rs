@@ -6,6 +6,7 @@ use outlast::client::Client;
 use outlast::providers::sqlite::SqliteProvider;
 use outlast::runtime::OrchestrationStatus;
 use outlast_testkit::rng::Rng;
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -137,7 +138,7 @@ async fn damaged_files_are_refused_and_nothing_is_written() {
         ("more lines".to_string(), [&whole[..], lines[1]].concat()),
         (
             "a newer version".to_string(),
-            String::from_utf8(whole.clone()).unwrap().replacen(":1,", ":2,", 1).into_bytes(),
+            String::from_utf8(whole.clone()).unwrap().replacen(":2,", ":3,", 1).into_bytes(),
         ),
         ("another program's JSON".to_string(), b"{\"a\":1}\n".to_vec()),
         ("not UTF-8".to_string(), [lines[0], b"\xff\n"].concat()),
@@ -160,4 +161,22 @@ async fn damaged_files_are_refused_and_nothing_is_written() {
         assert!(said.err.contains("broken.jsonl") && !said.err.contains("s3cret"), "{what}: {}", said.err);
         assert!(!new.exists(), "{what}: nothing is written");
     }
+}
+
+/// A file of version 1 has no keys of events.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_version_1_are_imported() {
+    let (dir, old) = a_store().await;
+    let (file, new) = (dir.path().join("all.jsonl"), dir.path().join("new.db"));
+    ask(&["instance", "export", "--file", text(&file), "--store", text(&old)]).fine();
+    let written = std::fs::read_to_string(&file).unwrap();
+    let (lines, _) = written.split_at(written.rfind("{\"end\"").unwrap());
+    assert!(lines.contains("\"outlast_export\":2") && lines.contains(",\"message_keys\":[]"), "{lines}");
+    let lines =
+        lines.replace("\"outlast_export\":2", "\"outlast_export\":1").replace(",\"message_keys\":[]", "");
+    let digest: String = Sha256::digest(&lines).iter().map(|byte| format!("{byte:02x}")).collect();
+    let end = format!("{{\"end\":{{\"instances\":9,\"sha256\":\"{digest}\"}}}}\n");
+    std::fs::write(&file, lines + &end).unwrap();
+    let import = ["instance", "import", "--file", text(&file), "--store", text(&new), "--create"];
+    assert!(ask(&import).fine().starts_with("Imported 9 instances"));
 }

@@ -35,6 +35,12 @@ impl TransferRules for Rules {
         }
     }
 
+    fn import_message_keys(&self, state: &mut State, snapshot: &InstanceSnapshot) {
+        if self.defect != Some(Defect::ImportForgetsMessageKeys) {
+            Contract.import_message_keys(state, snapshot);
+        }
+    }
+
     fn import_hold(&self, state: &mut State, instance: &str, hold: &SnapshotHold) {
         if self.defect != Some(Defect::ImportForgetsHold) {
             Contract.import_hold(state, instance, hold);

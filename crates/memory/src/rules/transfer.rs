@@ -26,6 +26,11 @@ pub(crate) trait TransferRules: StartRules {
         state.import_changes(snapshot);
     }
 
+    /// The keys of messages come along, so that the instance takes no message a second time.
+    fn import_message_keys(&self, state: &mut State, snapshot: &InstanceSnapshot) {
+        snapshot.message_keys.iter().for_each(|key| state.keep_key(&snapshot.instance_id, key));
+    }
+
     /// A held instance stays held.
     fn import_hold(&self, state: &mut State, instance: &str, hold: &SnapshotHold) {
         state.import_hold(instance, hold);

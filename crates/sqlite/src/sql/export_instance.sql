@@ -25,4 +25,6 @@ SELECT 6, w.work_item, w.last_error, NULL, NULL, w.id, w.visible_at, w.attempt_c
 FROM worker_queue AS w WHERE w.instance_id = ?1
 UNION ALL
 SELECT 7, o.kind, o.actor, o.reason, NULL, o.held_at, NULL, NULL, NULL FROM holds AS o WHERE o.instance_id = ?1
+UNION ALL
+SELECT 8, k.key, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM message_keys AS k WHERE k.instance_id = ?1
 ORDER BY part, n1, n2
