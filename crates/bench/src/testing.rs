@@ -54,7 +54,7 @@ pub(crate) fn run(plan: &Plan) -> Result<bool, String> {
     }
     if let Some(path) = &plan.json {
         let text = serde_json::to_string_pretty(&rows).map_err(|error| error.to_string())?;
-        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(verdict::print(&verdicts))
 }

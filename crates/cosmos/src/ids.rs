@@ -327,13 +327,13 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn keys_of_messages_are_read_from_their_ids(key in "\\PC{1,80}") {
             let expected = Some(key.clone()).filter(|key| key.len() <= LONGEST_ENCODED);
             prop_assert_eq!(message_key_text(&message_key(&key)), expected);
         }
-
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
         fn message_keys_round_trip(key in message_keys()) {
