@@ -74,3 +74,5 @@ pub use provider::PostgresProvider;
 pub use reader::PostgresReader;
 #[cfg(feature = "test-hooks")]
 pub use steps::{Faults, Step};
+#[cfg(feature = "test-hooks")]
+pub use url::check_url;

@@ -43,6 +43,16 @@ pub(crate) fn parse(text: &str) -> Result<Target, PostgresError> {
     Values::collect(params).and_then(|values| values.target()).map_err(refusal(url))
 }
 
+/// Reads a connection string, and connects to nothing (feature `test-hooks`).
+///
+/// # Errors
+///
+/// The error with which the store refuses the text.
+#[cfg(feature = "test-hooks")]
+pub fn check_url(text: &str) -> Result<(), PostgresError> {
+    parse(text).map(drop)
+}
+
 /// Parameters that decide on the protection of a connection.
 const PROTECTION: [&str; 4] = ["channel_binding", "sslmode", "sslnegotiation", "sslrootcert"];
 

@@ -78,3 +78,5 @@ pub use examine::SqliteExamination;
 pub use faults::{PreallocWrites, StatementFault, StatementFaults};
 pub use options::{LockPatience, SqliteOptions, Synchronous};
 pub use provider::SqliteProvider;
+#[cfg(feature = "test-hooks")]
+pub use url::check_url;

@@ -75,6 +75,16 @@ pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
     }
 }
 
+/// Reads a database URL, and opens nothing (feature `test-hooks`).
+///
+/// # Errors
+///
+/// The error with which the store refuses the URL.
+#[cfg(feature = "test-hooks")]
+pub fn check_url(url: &str) -> Result<(), SqliteError> {
+    parse(url).map(drop)
+}
+
 /// Resolves `%41` to `A`.
 fn decode(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());

@@ -16,8 +16,17 @@ use tally::Tally;
 use tool::Tool;
 
 /// The names of the targets in fuzz/Cargo.toml.
-const TARGETS: [&str; 5] =
-    ["decode_event", "decode_work_item", "list_filter_cursor", "migration_table", "row_corruption"];
+const TARGETS: [&str; 9] = [
+    "connection_url",
+    "decode_event",
+    "decode_work_item",
+    "http_request",
+    "import_file",
+    "list_filter_cursor",
+    "migration_table",
+    "replay_history",
+    "row_corruption",
+];
 
 /// Runs the fuzz targets, guided by coverage.
 #[derive(Parser)]

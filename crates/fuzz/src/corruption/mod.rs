@@ -2,7 +2,7 @@
 //! wrong output.
 
 mod damage;
-mod program;
+pub(crate) mod program;
 mod silent;
 mod store_run;
 mod table;

@@ -12,7 +12,7 @@ pub(super) const PROGRAMS: [&str; 10] =
 /// The program of the second instance in the store.
 pub(super) const SECOND_PROGRAM: &str = "chain";
 
-pub(super) fn orchestrations() -> OrchestrationRegistry {
+pub(crate) fn orchestrations() -> OrchestrationRegistry {
     OrchestrationRegistry::builder()
         .register("chain", chain)
         .register("fan", fan)
@@ -27,7 +27,7 @@ pub(super) fn orchestrations() -> OrchestrationRegistry {
         .build()
 }
 
-pub(super) fn activities() -> ActivityRegistry {
+pub(crate) fn activities() -> ActivityRegistry {
     ActivityRegistry::builder().register("shout", shout).register("fail", fail).build()
 }
 

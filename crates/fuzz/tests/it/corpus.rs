@@ -44,6 +44,26 @@ fn row_corruption() {
 }
 
 #[test]
+fn connection_url() {
+    assert!(replay("connection_url") > 0);
+}
+
+#[test]
+fn http_request() {
+    assert!(replay("http_request") > 0);
+}
+
+#[test]
+fn import_file() {
+    assert!(replay("import_file") > 0);
+}
+
+#[test]
+fn replay_history() {
+    assert!(replay("replay_history") > 0);
+}
+
+#[test]
 fn every_corpus_belongs_to_a_target() {
     let folders = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus")).unwrap();
     let mut folders: Vec<String> =

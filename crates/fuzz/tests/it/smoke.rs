@@ -6,6 +6,7 @@ use outlast_fuzz::TARGETS;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
+use std::path::Path;
 use std::str::FromStr;
 
 fn setting<T: FromStr>(name: &str, default: T) -> T {
@@ -32,9 +33,21 @@ fn smoke(name: &str, cases: u32, inputs: impl Strategy<Value = Vec<u8>>) {
 
 /// Stored texts with a few changed bytes, because random bytes hardly ever decode.
 fn nearly(texts: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
+    edited(texts.iter().map(|text| text.as_bytes().to_vec()).collect())
+}
+
+/// The inputs that are named by hand in a corpus, with a few changed bytes.
+fn nearly_seeds(name: &str) -> impl Strategy<Value = Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+    let mut paths: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("seed-")));
+    paths.sort();
+    edited(paths.iter().map(|path| std::fs::read(path).unwrap()).collect())
+}
+
+fn edited(texts: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     let text = proptest::sample::select(texts);
-    (text, vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 0..4)).prop_map(|(text, edits)| {
-        let mut text = text.as_bytes().to_vec();
+    (text, vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 0..4)).prop_map(|(mut text, edits)| {
         for (at, byte, how) in edits {
             let at = at.index(text.len());
             match how {
@@ -45,6 +58,26 @@ fn nearly(texts: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
         }
         text
     })
+}
+
+#[test]
+fn connection_url() {
+    smoke("connection_url", 3_000, nearly_seeds("connection_url"));
+}
+
+#[test]
+fn http_request() {
+    smoke("http_request", 300, nearly_seeds("http_request"));
+}
+
+#[test]
+fn import_file() {
+    smoke("import_file", 1_000, nearly_seeds("import_file"));
+}
+
+#[test]
+fn replay_history() {
+    smoke("replay_history", 3_000, nearly_seeds("replay_history"));
 }
 
 #[test]
