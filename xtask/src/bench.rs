@@ -118,7 +118,7 @@ fn run(name: &str, args: &[String], server: Option<&Server>) -> Result<ExitCode,
 
 /// Builds the command and the program that it checks, and returns their paths.
 fn programs_to_check() -> Result<[String; 2], String> {
-    Ok([built(&["--bin", "outlast", "--example", "orders"], "outlast")?, path("examples/orders")])
+    Ok([built(&["--bin", "outlast", "--example", "orders"], "outlast")?, release_path("examples/orders")])
 }
 
 /// Builds the command for release, and returns its path.
@@ -130,9 +130,10 @@ fn program() -> Result<String, String> {
 fn built(targets: &[&str], name: &str) -> Result<String, String> {
     let build = [&["build", "--release", "-p", "outlast-cli"], targets].concat();
     process::output(&mut process::cargo(&build))?;
-    Ok(path(name))
+    Ok(release_path(name))
 }
 
-fn path(name: &str) -> String {
+/// The path of a program that was built for release.
+fn release_path(name: &str) -> String {
     process::target().join("release").join(name).display().to_string()
 }

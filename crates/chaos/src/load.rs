@@ -66,7 +66,7 @@ impl Load {
         let mut load = Self { shared, tasks: JoinSet::new() };
         for _ in 0..clients {
             let shared = Arc::clone(&load.shared);
-            load.tasks.spawn(async move { shared.run().await });
+            load.tasks.spawn(async move { shared.run_client().await });
         }
         load
     }
@@ -131,7 +131,8 @@ impl Shared {
         self.client_record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn run(&self) {
+    /// One client: runs one job after the other until the load is over.
+    async fn run_client(&self) {
         while !self.is_over.load(Ordering::SeqCst) {
             self.run_job(&self.next(), self.ballast).await;
         }

@@ -71,7 +71,7 @@ struct Known {
 }
 
 impl Store {
-    /// Starts the task unless it runs.
+    /// Starts the task of this process (heartbeats, dispatch slots, hints, repair) unless it runs. Each fetch that parks calls it.
     pub(crate) fn seek(&self) {
         self.seeking.get_or_init(|| crate::tasks::Background::start(seeking(Weak::clone(&self.this))));
     }

@@ -221,6 +221,7 @@ pub(crate) fn text(input: ParseStream<'_>, expected: &str) -> syn::Result<LitStr
     Ok(text)
 }
 
+/// The value of `on_cancel`: `undo` or `observe`.
 fn on_cancel(input: ParseStream<'_>) -> syn::Result<Ident> {
     let value = input.call(Ident::parse_any)?;
     match value == "undo" || value == "observe" {

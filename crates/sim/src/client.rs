@@ -110,9 +110,10 @@ impl Driver {
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }
 
-    /// Fails the world unless the error is retryable, and then waits before the next try.
+    /// Fails the world unless the call may be repeated, and then waits before the next try. A pause or resumption that was made and not
+    /// recorded may be repeated: its repetition changes nothing.
     async fn retry_later(&self, instance: &str, error: &ClientError) {
-        if !error.is_retryable() {
+        if !error.is_retryable() && !error.change_was_made() {
             self.shared.fail(format!("I11: a call of a client for '{instance}' was refused: {error}"));
         }
         self.pause().await;

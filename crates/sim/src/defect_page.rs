@@ -148,7 +148,7 @@ mod tests {
         let different = page.lines().zip(expected.lines()).find(|(written, expected)| written != expected);
         assert_eq!(
             different, None,
-            "`cargo xtask sim --score 0..1 --defects 1..2 --page docs/internals/defects.md` writes them"
+            "`cargo xtask sim --score 0..2000 --defects 1..2 --page docs/internals/defects.md` writes them"
         );
         assert_eq!(page, expected);
     }

@@ -88,7 +88,7 @@ impl<H: ?Sized> Registry<H> {
         self.policies.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every registration as `name@version`.
+    /// Every registration as `name@version`, for logs and for the answer of a check.
     pub(crate) fn contents(&self) -> impl Iterator<Item = String> + Clone {
         self.handlers.iter().flat_map(|(name, versions)| versions.keys().map(move |v| format!("{name}@{v}")))
     }

@@ -130,10 +130,12 @@ impl Liveness {
         let exists = |row: &&MessageRow| snapshot.instances.contains_key(row.item.target_instance());
         let messages = snapshot.messages.iter().filter(exists);
         let messages = messages.map(|row| (format!("message {}", row.text), due(row.visible_at)));
-        // An activity that failed is due again after a pause, for a number of deliveries that ends.
+        // An activity that failed is due again after a pause, for a number of deliveries that ends. A body may run for any time: while it
+        // runs, each renewal of its lease restarts the wait.
         let activities = snapshot.activities.iter().map(|row| {
-            let ActivityRow { instance, execution_id, id, attempts, .. } = row;
-            (format!("activity {id} {execution_id} {attempts} {instance}"), due(row.visible_at))
+            let ActivityRow { instance, execution_id, id, attempts, locked_until, .. } = row;
+            let at = if *locked_until > store_now { now } else { due(row.visible_at) };
+            (format!("activity {id} {execution_id} {attempts} {locked_until} {instance}"), at)
         });
         let items = messages.chain(activities);
         let (promise_ms, workers_ms) = (promise_ms(shared), workers_ms(shared, snapshot));
