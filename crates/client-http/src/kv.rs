@@ -145,7 +145,7 @@ impl HttpClient {
         let opened = self.codec.open(value);
         let decoded = opened.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
         decoded.map_err(|error| ClientError::InvalidInput {
-            message: format!("the value does not decode: {error}"),
+            message: format!("KV deserialization error: {error}"),
         })
     }
 }

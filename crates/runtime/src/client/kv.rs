@@ -99,6 +99,6 @@ impl Client {
     fn decoded<T: DeserializeOwned>(&self, value: &str) -> Result<T, ClientError> {
         let opened = self.codec.open(value);
         let decoded = opened.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
-        decoded.map_err(|error| ClientError::invalid(format!("the value does not decode: {error}")))
+        decoded.map_err(|error| ClientError::invalid(format!("KV deserialization error: {error}")))
     }
 }

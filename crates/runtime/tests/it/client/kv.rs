@@ -21,10 +21,10 @@ async fn reads_return_committed_values() {
     let text = refusal(client.get_kv_value_typed::<bool>("i", "k").await);
     assert_eq!(
         text,
-        "the value does not decode: invalid type: integer `7`, expected a boolean at line 1 column 1"
+        "KV deserialization error: invalid type: integer `7`, expected a boolean at line 1 column 1"
     );
     let text = refusal(client.wait_for_kv_value_typed::<bool>("i", "k", Duration::ZERO).await);
-    assert!(text.starts_with("the value does not decode: "), "{text}");
+    assert!(text.starts_with("KV deserialization error: "), "{text}");
 }
 
 /// Waits for a key that a second turn sets after this number of milliseconds. Returns the time at which the wait ended.
