@@ -291,7 +291,6 @@ pub async fn an_import_refuses_contradictions(factory: &dyn ProviderFactory) {
 /// An instance keeps the keys of its messages through an export and an import: it takes no message a second time.
 pub async fn an_imported_instance_takes_no_message_twice(factory: &dyn ProviderFactory) {
     let (provider, target) = (&*store(factory).await, &*factory.create_provider().await);
-    operator(provider).sees_waiting(0, 0, "nothing is stored").await;
     let known = ["a key\0", &"k".repeat(1_024)];
     for (key, n) in known.iter().zip(1..) {
         let stored = provider.enqueue_once(raised("other", "e", &n.to_string()), key, 100).await;
