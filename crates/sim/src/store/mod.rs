@@ -128,7 +128,10 @@ impl Provider for FaultyStore {
                 let (item, attempts) = (&turn.item, turn.attempt_count);
                 let after_hold =
                     self.shared.performed().delivered_after_hold(&item.instance, attempts, &item.messages);
-                self.shared.require(self.must_not_be_held(&item.instance).await);
+                // An instance may be held while a stalled node waits for the answer.
+                if self.disturbances() == disturbances_before {
+                    self.shared.require(self.must_not_be_held(&item.instance).await);
+                }
                 // A fetch that fails after its commit counts a delivery that is not recorded here.
                 if !self.shared.backend.statements.may_hide_commits() {
                     self.shared.require(after_hold);
@@ -288,7 +291,10 @@ impl Provider for FaultyStore {
                     notes.failures,
                     notes.last_error.as_deref(),
                 );
-                self.shared.require(reported);
+                // Other deliveries may note failures while a stalled node waits for the answer.
+                if self.disturbances() == disturbances_before {
+                    self.shared.require(reported);
+                }
                 let subject = format!("activity {id} of '{instance}', execution {execution_id}");
                 self.record_lease(
                     &work.lock_token,
