@@ -3,6 +3,7 @@
 use crate::job::Sabotage;
 use crate::store::StoreKind;
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use outlast_chaos::PowerArgs;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -26,12 +27,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Rig,
     /// Cuts the power of machines with a store, and verifies their disks
-    #[command(disable_help_flag = true)]
-    Power {
-        /// --cuts N, --seed S, --json FILE
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        args: Vec<String>,
-    },
+    Power(PowerArgs),
 }
 
 /// A run. It ends when every target is reached or the time is over.
@@ -203,10 +199,16 @@ mod tests {
     }
 
     #[test]
-    fn power_reads_its_own_arguments() {
-        let args = Args::parse_from("chaos power --cuts 8 --seed 3".split(' '));
-        let Command::Power { args } = args.command else { panic!("power") };
-        assert_eq!(args, ["--cuts", "8", "--seed", "3"]);
+    fn power_reads_cuts_seed_and_file() {
+        let args = Args::parse_from("chaos power --cuts 8 --seed 3 --json f.json".split(' '));
+        let Command::Power(power) = args.command else { panic!("power") };
+        assert_eq!((power.cuts, power.seed, power.json), (8, 3, Some(PathBuf::from("f.json"))));
+        for line in ["--cuts", "--cuts many", "--speed 3"] {
+            assert!(
+                Args::try_parse_from(format!("chaos power {line}").split_whitespace()).is_err(),
+                "{line}"
+            );
+        }
     }
 
     #[test]

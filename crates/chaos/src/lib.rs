@@ -2,5 +2,8 @@
 
 #[cfg(feature = "power")]
 pub mod power;
+mod power_args;
 pub mod proxy;
 pub mod server;
+
+pub use power_args::PowerArgs;

@@ -22,15 +22,16 @@ mod worker_pool;
 
 use args::{Args, Command};
 use clap::Parser;
+use outlast_chaos::PowerArgs;
 use std::process::ExitCode;
 
 #[cfg(feature = "power")]
-fn cut_power(args: &[String]) -> ExitCode {
+fn cut_power(args: &PowerArgs) -> ExitCode {
     outlast_chaos::power::run(args)
 }
 
 #[cfg(not(feature = "power"))]
-fn cut_power(_args: &[String]) -> ExitCode {
+fn cut_power(_args: &PowerArgs) -> ExitCode {
     eprintln!(
         "power: this program is built without power cuts: use `cargo xtask chaos power`, or build it with `--features power`"
     );
@@ -39,8 +40,8 @@ fn cut_power(_args: &[String]) -> ExitCode {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    if let Command::Power { args } = args.command {
-        return cut_power(&args);
+    if let Command::Power(power) = &args.command {
+        return cut_power(power);
     }
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let done = match tokio {
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
                 Command::Flood(flood) => flood::run(flood).await,
                 Command::Worker(worker) => worker::run(worker).await.map(|()| true),
                 Command::Rig => store::serve_rig().await.map(|()| true),
-                Command::Power { .. } => Ok(true),
+                Command::Power(_) => Ok(true),
             }
         }),
         Err(error) => Err(format!("the threads could not be started: {error}")),

@@ -2,56 +2,19 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to its terminal")]
 
 use super::{CutCounts, Sabotage, Settings, Summary, run_many};
+use crate::PowerArgs;
 use outlast_sqlite::Synchronous;
 use outlast_testkit::figures;
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use std::process::ExitCode;
-
-const USAGE: &str = "\
-usage: power [--cuts N] [--seed S] [--json FILE]
-  --cuts N     number of power cuts with the default setting (default 1000)
-  --seed S     the first seed (default 0)
-  --json FILE  write the figures to this file";
 
 /// Power cuts of one run.
 const CUTS_PER_RUN: u64 = 8;
 
-struct Args {
-    cuts: u64,
-    seed: u64,
-    json: Option<PathBuf>,
-}
-
-impl Args {
-    fn parse(args: &[String]) -> Result<Self, String> {
-        let mut parsed = Self { cuts: 1_000, seed: 0, json: None };
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
-            let number = || value.parse().map_err(|_| format!("'{value}' is not a number"));
-            match arg.as_str() {
-                "--cuts" => parsed.cuts = number()?,
-                "--seed" => parsed.seed = number()?,
-                "--json" => parsed.json = Some(value.into()),
-                _ => return Err(format!("unknown argument '{arg}'")),
-            }
-        }
-        Ok(parsed)
-    }
-}
-
 /// Cuts the power with the default setting, with `Synchronous::Normal`, and with each defect, and prints the losses. Fails
 /// if the default setting lost a call, if a run without a defect is broken, or if another setting lost nothing, because
 /// then the tool could not detect losses.
-pub fn run(args: &[String]) -> ExitCode {
-    let args = match Args::parse(args) {
-        Ok(args) => args,
-        Err(message) => {
-            eprintln!("power: {message}\n\n{USAGE}");
-            return ExitCode::from(2);
-        }
-    };
+pub fn run(args: &PowerArgs) -> ExitCode {
     let full = Settings { synchronous: Synchronous::Full, sabotage: None, cuts: CUTS_PER_RUN };
     let few = args.cuts.div_ceil(5);
     let full_sync = run_many(args.seed, args.cuts, full);
@@ -76,7 +39,7 @@ pub fn run(args: &[String]) -> ExitCode {
         && is_found(&too_early);
     if let Some(path) = &args.json
         && let Err(error) =
-            figures::write(path, &all_figures(&args, &full_sync, &normal, &ignoring_syncs, &too_early))
+            figures::write(path, &all_figures(args, &full_sync, &normal, &ignoring_syncs, &too_early))
     {
         eprintln!("power: {error}");
         return ExitCode::FAILURE;
@@ -115,7 +78,7 @@ fn show_all(title: &str, outcomes: &[super::Outcome]) {
 }
 
 fn all_figures(
-    args: &Args,
+    args: &PowerArgs,
     full: &Summary,
     normal: &Summary,
     ignoring_syncs: &Summary,
@@ -149,26 +112,4 @@ fn all_figures(
         "lost_sabotaged_preallocation": too_early.tally.lost,
         "broken_sabotaged_preallocation": too_early.broken.len(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Result<Args, String> {
-        Args::parse(&line.split_whitespace().map(str::to_string).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn valid_arguments_are_parsed() {
-        let args = parse("--cuts 7 --seed 9 --json out.json").unwrap();
-        assert_eq!((args.cuts, args.seed, args.json), (7, 9, Some("out.json".into())));
-    }
-
-    #[test]
-    fn invalid_arguments_are_refused() {
-        for line in ["--cuts", "--cuts many", "--speed 3"] {
-            assert!(parse(line).is_err(), "{line}");
-        }
-    }
 }
