@@ -45,7 +45,28 @@ const POSTGRES: &[(&str, &str, &str, &str)] = &[
         "replace v_sessions IS NOT NULL with true",
         NO_SESSIONS,
     ),
+    (
+        "migrations/functions/commit_body.sql",
+        "WHERE {m.kind} = {KIND_TURN} AND v_turn[m.member]",
+        "replace v_partial IS NULL with true",
+        PARTIAL,
+    ),
+    (
+        "migrations/functions/commit_body.sql",
+        "WHERE {m.kind} = {KIND_TURN} AND v_turn[m.member]",
+        "replace m.member <> ALL (v_partial) with true",
+        PARTIAL,
+    ),
+    (
+        "migrations/functions/commit_body.sql",
+        "WHERE {m.kind} = {KIND_TURN} AND v_turn[m.member]",
+        "replace (v_partial IS NULL OR m.member <> ALL (v_partial)) with true",
+        PARTIAL,
+    ),
 ];
+
+const PARTIAL: &str = "the messages of a partial lease are those with its token: they are removed here and not by their ids, and the two \
+                       differences of the counts cancel out";
 
 const NO_SESSIONS: &str = "without sessions touch_sessions changes no row; the condition spares the call";
 
