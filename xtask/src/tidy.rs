@@ -11,8 +11,8 @@ use std::process::ExitCode;
 
 use self::repo::{Finding, Repo};
 use self::rule::{
-    architecture, counts, dependencies, edges, links, lints, one_call, pages, publish, refused, root, scores,
-    skills, sql,
+    architecture, blocks, counts, dependencies, edges, links, lints, one_call, pages, publish, refused, root,
+    scores, skills, sql,
 };
 
 /// A rule of this repository.
@@ -54,6 +54,7 @@ const RULES: &[Rule] = &[
     Rule::new("machine-paths", "no paths of one machine", rows_only),
     Rule::new("pages", "code, tables and figures in pages agree with their sources", pages::check),
     Rule::new("scores", "README quotes the scoreboard by name, and only of unchanged code", scores::check),
+    Rule::new("blocks", "code blocks parse, and commands in them exist", blocks::check),
     Rule::new("skills", "names in skills exist", skills::check),
     Rule::new("publish", "published manifests are complete, the toolchain is the stated one", publish::check),
     Rule::new("leftovers", "no ignored tests and no unfinished code", rows_only),

@@ -29,6 +29,8 @@ mod config;
 mod dead_letter;
 mod demo;
 mod doctor;
+#[cfg(all(test, feature = "server", feature = "tui"))]
+mod documented;
 mod duration;
 mod execution;
 mod failure;

@@ -3,6 +3,8 @@
 //! Each function has a file in `migrations/functions`. A code is written there by its name in braces, and its number is known here
 //! only. The columns of a function's rows are listed here in their order, and a test compares them with the function.
 
+use crate::mutant::mutated;
+
 macro_rules! functions {
     ($($name:literal),+ $(,)?) => {
         /// All functions, in the order in which they are created.
@@ -127,8 +129,8 @@ codes!(
 
 /// A migration with shared text and codes put in.
 pub(crate) fn expanded(sql: &str) -> String {
-    let body = COMMIT_BODY.replace("{turn_writes}", TURN_WRITES);
-    let text = sql
+    let body = mutated(COMMIT_BODY).replace("{turn_writes}", &mutated(TURN_WRITES));
+    let text = mutated(sql)
         .replace("{commit_of_batch}", &Form::Batch.of(&body))
         .replace("{commit_alone}", &Form::Alone.of(&body));
     SHARED.iter().chain(CODES).fold(text, |text, (name, value)| text.replace(name, value.trim_end()))

@@ -34,6 +34,7 @@ mod leased;
 mod list;
 mod listener;
 mod message;
+mod mutant;
 mod names;
 mod node;
 mod notify;

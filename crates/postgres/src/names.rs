@@ -1,6 +1,7 @@
 //! The name of a store's schema.
 
 use crate::PostgresError;
+use crate::mutant::mutated;
 
 /// The schema of a store that names none.
 pub(crate) const DEFAULT: &str = "public";
@@ -45,7 +46,8 @@ impl SchemaName {
 
     /// A statement or migration with the schema put in.
     pub(crate) fn put_into(&self, text: &str) -> String {
-        text.replace("{schema}", &format!("\"{}\"", self.name))
+        mutated(text)
+            .replace("{schema}", &format!("\"{}\"", self.name))
             .replace("{seed}", &self.seed().to_string())
             .replace("{channel}", &self.channel())
     }

@@ -87,8 +87,8 @@ fn run(args: &Args) -> Result<ExitCode, String> {
                 report::print_survivors(&chosen, &outcomes);
             } else if chosen.is_empty() {
                 println!("{}: every mutant has an outcome", target.name);
-            } else if target.is_sql {
-                statements::run(target, &home, &chosen, &mut outcomes)?;
+            } else if let Some(dialect) = target.sql {
+                statements::run(target, dialect, &home, &chosen, &mut outcomes)?;
             } else {
                 try_all(&tool, target, &home, &mutants, &chosen, &mut outcomes)?;
             }

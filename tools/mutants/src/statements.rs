@@ -1,8 +1,12 @@
-//! Mutants of SQL. The store checks tokens and leases in the conditions of its statements, which cargo-mutants does not
-//! read.
+//! Mutants of SQL. The stores check tokens and leases in the conditions of their statements and functions, which cargo-mutants does
+//! not read.
 
 mod conditions;
+mod dialect;
 mod equivalent;
+mod forms;
+mod tokens;
+mod writes;
 
 use std::fs;
 use std::path::Path;
@@ -11,39 +15,33 @@ use super::judge;
 use super::listed::{self, Mutant};
 use super::outcomes::Outcomes;
 use super::target::Target;
-use conditions::changes;
-use outlast_toolkit::process;
+pub(super) use dialect::Dialect;
+use outlast_toolkit::{files, process};
 
-/// The folder of the statements.
-pub(super) const FOLDER: &str = "crates/sqlite/src/sql";
-
-/// All mutants, without the equivalent ones.
-pub(super) fn list() -> Result<Vec<Mutant>, String> {
-    let failed = |error: std::io::Error| format!("{FOLDER}: {error}");
-    let mut names = Vec::new();
-    for entry in fs::read_dir(process::root().join(FOLDER)).map_err(failed)? {
-        names.push(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
-    }
-    names.sort();
+/// All mutants of the SQL of a store, without the equivalent ones.
+pub(super) fn list(dialect: Dialect) -> Result<Vec<Mutant>, String> {
     let mut mutants = Vec::new();
-    for name in names {
-        let file = format!("{FOLDER}/{name}");
-        let text = fs::read_to_string(process::root().join(&file)).map_err(failed)?;
-        mutants.extend(
-            of_statement(&file, name.trim_end_matches(".sql"), &text).into_iter().map(|(mutant, _)| mutant),
-        );
+    for file in dialect.files()? {
+        let text = files::read(&process::root().join(&file))?;
+        mutants.extend(of_file(dialect, &file, &text).into_iter().map(|(mutant, _)| mutant));
     }
     Ok(mutants)
 }
 
-/// The mutants of a statement, each with the text that it makes of it.
-fn of_statement(file: &str, name: &str, text: &str) -> Vec<(Mutant, String)> {
-    let wanted = changes(text).into_iter().filter(|change| !equivalent::is_listed(name, &change.what));
+/// The name of a statement or function.
+pub(super) fn name(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file).trim_end_matches(".sql")
+}
+
+/// The mutants of a file, each with the text that it makes of it.
+fn of_file(dialect: Dialect, file: &str, text: &str) -> Vec<(Mutant, String)> {
+    let is_wanted = |change: &conditions::Change| !equivalent::is_listed(file, text, change);
+    let wanted = dialect.changes(file, text).into_iter().filter(is_wanted);
     let mutant = |change: conditions::Change| {
         let place = format!("{}:{}", change.line, change.column);
         let mutant = Mutant {
             file: file.to_string(),
-            function: name.to_string(),
+            function: name(file).to_string(),
             name: format!("{file}:{place}: {}", change.what),
             key: format!("{file} {:016x} +{place} {}", listed::fingerprint(text), change.what),
             spot: None,
@@ -53,9 +51,13 @@ fn of_statement(file: &str, name: &str, text: &str) -> Vec<(Mutant, String)> {
     wanted.map(mutant).collect()
 }
 
+/// The environment variable with the file of the selected mutant.
+const VARIABLE: &str = "OUTLAST_STATEMENT_MUTANT";
+
 /// Runs the tests for these mutants with one build: the tests make the store read the changed statement from a file.
 pub(super) fn run(
     target: &Target,
+    dialect: Dialect,
     home: &Path,
     mutants: &[&Mutant],
     outcomes: &mut Outcomes,
@@ -70,13 +72,13 @@ pub(super) fn run(
     let mut written = Vec::new();
     for (number, mutant) in mutants.iter().enumerate() {
         let text = fs::read_to_string(process::root().join(&mutant.file)).map_err(failed)?;
-        let made = of_statement(&mutant.file, &mutant.function, &text);
+        let made = of_file(dialect, &mutant.file, &text);
         let Some((_, mutated)) = made.into_iter().find(|(made, _)| made.key == mutant.key) else { continue };
         let file = folder.join(number.to_string());
         fs::write(&file, format!("{text}\0{mutated}")).map_err(failed)?;
         written.push((*mutant, file));
     }
-    judge::judge(target, &built.tests(home)?, "OUTLAST_STATEMENT_MUTANT", &written, outcomes)
+    judge::judge(target, &built.tests(home)?, VARIABLE, &written, outcomes)
 }
 
 #[cfg(test)]
@@ -86,9 +88,24 @@ mod tests {
 
     #[test]
     fn keys_of_mutants_are_unique() {
-        let mutants = list().unwrap();
-        assert!(mutants.len() > 100, "{}", mutants.len());
-        let keys: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.key.as_str()).collect();
-        assert_eq!(keys.len(), mutants.len());
+        for dialect in [Dialect::Sqlite, Dialect::Postgres] {
+            let mutants = list(dialect).unwrap();
+            assert!(mutants.len() > 500, "{dialect:?}: {}", mutants.len());
+            let keys: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.key.as_str()).collect();
+            assert_eq!(keys.len(), mutants.len(), "{dialect:?}");
+        }
+    }
+
+    #[test]
+    fn sections_of_one_form_stay_balanced_in_every_mutant() {
+        for file in Dialect::Postgres.files().unwrap() {
+            let text = files::read(&process::root().join(&file)).unwrap();
+            for (mutant, made) in of_file(Dialect::Postgres, &file, &text) {
+                let count = |mark: &str| made.matches(mark).count();
+                assert_eq!(count("{batch}") + count("{alone}"), count("{end}"), "{}", mutant.name);
+                let open = |text: &str| text.matches('(').count() as i64 - text.matches(')').count() as i64;
+                assert_eq!(open(&made), open(&text), "{}", mutant.name);
+            }
+        }
     }
 }

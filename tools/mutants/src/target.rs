@@ -1,5 +1,7 @@
 //! The parts of the code that are mutated, and the fast tests that must fail.
 
+use super::statements::Dialect;
+
 /// A part of the code, and its tests.
 pub(super) struct Target {
     pub(super) name: &'static str,
@@ -17,8 +19,8 @@ pub(super) struct Target {
     /// The filters of the tests; empty for all tests. Tests that fail fast come first, because a mutant can make a test wait
     /// until its limit.
     pub(super) rounds: &'static [&'static [&'static str]],
-    /// The mutants change SQL statements, not Rust code.
-    pub(super) is_sql: bool,
+    /// The mutants change the SQL of this store, not Rust code.
+    pub(super) sql: Option<Dialect>,
     /// Environment variables that shorten the tests.
     pub(super) settings: &'static [(&'static str, &'static str)],
 }
@@ -50,6 +52,15 @@ const SQLITE_ROUNDS: &[&[&str]] = &[
 ];
 const SQLITE_SETTINGS: &[(&str, &str)] = &[("OUTLAST_MODEL_CASES", "40"), ("OUTLAST_MODEL_SHRINKS", "0")];
 
+const POSTGRES_BUILT: &[&str] = &["--lib", "--test", "it", "--all-features"];
+/// Without the exhaustive model and tests that crash the server.
+const POSTGRES_FLAGS: &[&str] =
+    &["--test-threads=4", "--skip=parked::model", "--skip=failover::", "--skip=silence::"];
+const POSTGRES_SETTINGS: &[(&str, &str)] = &[("OUTLAST_MODEL_CASES", "20"), ("OUTLAST_MODEL_SHRINKS", "0")];
+/// A change of a statement is seen by few sequences, or by the tests of the other rounds.
+const POSTGRES_SQL_SETTINGS: &[(&str, &str)] =
+    &[("OUTLAST_MODEL_CASES", "8"), ("OUTLAST_MODEL_SHRINKS", "0")];
+
 pub(super) const TARGETS: &[Target] = &[
     Target {
         name: "provider-kit",
@@ -60,7 +71,7 @@ pub(super) const TARGETS: &[Target] = &[
         built: &["--lib"],
         flags: &[],
         rounds: &[],
-        is_sql: false,
+        sql: None,
         settings: &[],
     },
     Target {
@@ -73,7 +84,7 @@ pub(super) const TARGETS: &[Target] = &[
         // Without tests that measure time.
         flags: &["--skip=cost::"],
         rounds: &[],
-        is_sql: false,
+        sql: None,
         settings: &[("OUTLAST_ENGINE_CASES", "24"), ("OUTLAST_ENGINE_SHRINKS", "0")],
     },
     Target {
@@ -85,7 +96,7 @@ pub(super) const TARGETS: &[Target] = &[
         built: &["--lib", "--test", "it"],
         flags: SQLITE_FLAGS,
         rounds: SQLITE_ROUNDS,
-        is_sql: false,
+        sql: None,
         settings: SQLITE_SETTINGS,
     },
     Target {
@@ -97,7 +108,7 @@ pub(super) const TARGETS: &[Target] = &[
         built: &["--lib", "--test", "it"],
         flags: SQLITE_FLAGS,
         rounds: SQLITE_ROUNDS,
-        is_sql: true,
+        sql: Some(Dialect::Sqlite),
         settings: SQLITE_SETTINGS,
     },
     Target {
@@ -123,7 +134,7 @@ pub(super) const TARGETS: &[Target] = &[
         flags: &[],
         // A mutant that only a defect can show is caught by the tests of the defects.
         rounds: &[&["memory::", "edges::"], &["model::"], &["defects::"]],
-        is_sql: false,
+        sql: None,
         settings: SQLITE_SETTINGS,
     },
     Target {
@@ -142,7 +153,7 @@ pub(super) const TARGETS: &[Target] = &[
             &["worlds_without_a_defect_pass", "scripts_pass_with_any_single_fault"],
             &["bad_input::", "scenario::", "author::"],
         ],
-        is_sql: false,
+        sql: None,
         settings: &[("OUTLAST_SIM_WORLDS", "200")],
     },
     Target {
@@ -154,7 +165,7 @@ pub(super) const TARGETS: &[Target] = &[
         built: &["--tests", "--all-features"],
         flags: &["--skip=cost::"],
         rounds: &[],
-        is_sql: false,
+        sql: None,
         settings: &[("OUTLAST_ENGINE_CASES", "24"), ("OUTLAST_ENGINE_SHRINKS", "0")],
     },
     Target {
@@ -166,7 +177,7 @@ pub(super) const TARGETS: &[Target] = &[
         built: &["--tests", "--all-features"],
         flags: &[],
         rounds: &[&["tests::"], &["memory::", "edges::"]],
-        is_sql: false,
+        sql: None,
         settings: &[],
     },
     Target {
@@ -175,16 +186,42 @@ pub(super) const TARGETS: &[Target] = &[
         package: "outlast-postgres",
         files: &["crates/postgres/src/**"],
         tested_by: &["outlast-postgres"],
-        built: &["--lib", "--test", "it", "--all-features"],
-        // Without the exhaustive model and tests that crash the server.
-        flags: &["--test-threads=4", "--skip=parked::model", "--skip=failover::", "--skip=silence::"],
+        built: POSTGRES_BUILT,
+        flags: POSTGRES_FLAGS,
         rounds: &[
             &["::tests::", "alone::", "cold::", "eager::", "fused::", "hand_off::", "interleaving::"],
             &["in_doubt::", "large::", "lookups::", "opening::", "takeover::"],
             &["contract::"],
         ],
-        is_sql: false,
-        settings: &[("OUTLAST_MODEL_CASES", "20"), ("OUTLAST_MODEL_SHRINKS", "0")],
+        sql: None,
+        settings: POSTGRES_SETTINGS,
+    },
+    Target {
+        name: "postgres-sql",
+        about: "the statements and functions of the PostgreSQL store; needs a server as well",
+        package: "outlast-postgres",
+        files: &[],
+        tested_by: &["outlast-postgres"],
+        built: POSTGRES_BUILT,
+        flags: POSTGRES_FLAGS,
+        rounds: &[
+            &["model::"],
+            &[
+                "alone::",
+                "eager::",
+                "fused::",
+                "hand_off::",
+                "interleaving::",
+                "large::",
+                "line::",
+                "retention::",
+                "takeover::",
+            ],
+            &["cold::", "forwarding::", "in_doubt::", "listening::", "lookups::", "opening::", "room::"],
+            &["contract::"],
+        ],
+        sql: Some(Dialect::Postgres),
+        settings: POSTGRES_SQL_SETTINGS,
     },
     Target {
         name: "cosmos",
@@ -199,7 +236,7 @@ pub(super) const TARGETS: &[Target] = &[
             &["deleting::", "doubt::", "fences::", "outbox::", "staging::"],
             &["contract::", "opening::", "fleet::"],
         ],
-        is_sql: false,
+        sql: None,
         settings: &[("OUTLAST_MODEL_CASES", "20"), ("OUTLAST_MODEL_SHRINKS", "0")],
     },
 ];

@@ -53,8 +53,8 @@ fn is_known(version: &str) -> bool {
 impl Tool {
     /// All mutants of a target, without the mutants that the configuration excludes.
     pub(super) fn list(&self, target: &Target) -> Result<Vec<Mutant>, String> {
-        if target.is_sql {
-            return statements::list();
+        if let Some(dialect) = target.sql {
+            return statements::list(dialect);
         }
         let mut command = self.command(target, &process::root().join(CONFIG));
         let output = command.args(["--list", "--json"]).output();
@@ -98,12 +98,15 @@ impl Tool {
 }
 
 /// Sets the target folder of a target, so that a run builds only the code that a mutant changes. Other targets use other
-/// folders. Debug information is not needed.
+/// folders. Debug information is not needed. Mutants of SQL change no code: the folder of the workspace has their tests.
 pub(super) fn speed_up(command: &mut Command, target: &Target) {
+    command.env("RUST_BACKTRACE", "0").envs(target.settings.iter().copied());
+    if target.sql.is_some() {
+        return;
+    }
     let folder = super::home().join("build").join(target.name);
     command.env("CARGO_TARGET_DIR", folder).env("CARGO_INCREMENTAL", "1");
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_TEST_DEBUG", "0");
-    command.env("RUST_BACKTRACE", "0").envs(target.settings.iter().copied());
 }
 
 /// The configuration with the names of all that is to be tried.

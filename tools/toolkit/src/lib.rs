@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "command-line tools print to their terminal")]
 
 pub mod bench_server;
+pub mod blocks;
 pub mod files;
 pub mod installed;
 pub mod page;

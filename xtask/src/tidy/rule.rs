@@ -1,6 +1,7 @@
 //! The rules, with the reason of each rule and tests that violate it.
 
 pub(super) mod architecture;
+pub(super) mod blocks;
 pub(super) mod counts;
 pub(super) mod dependencies;
 pub(super) mod edges;

@@ -24,6 +24,33 @@ async fn ten_concurrent_opens_migrate_once() {
     assert_eq!(raw().await.query_one(&applied, &[]).await.unwrap().get::<_, i64>(0), 4);
 }
 
+/// The page, with the database and the schema of the test. The transaction is undone: roles belong to the whole server.
+#[tokio::test]
+async fn statements_of_the_page_for_two_roles_are_executed() {
+    let config = fresh_config();
+    open(&config).await.unwrap();
+    let page = include_str!("../../../../docs/postgres.md");
+    let blocks: Vec<&str> =
+        page.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks.len(), 1, "each block needs a test");
+    let mut client = raw().await;
+    let database: String =
+        client.query_one("SELECT quote_ident(current_database())", &[]).await.unwrap().get(0);
+    let text = blocks[0].replace("DATABASE orders", &format!("DATABASE {database}"));
+    let text = text.replace("SCHEMA outlast", &format!("SCHEMA {}", schema(&config)));
+    let text = text.replace(" outlast.", &format!(" {}.", schema(&config)));
+    let transaction = client.transaction().await.unwrap();
+    transaction.batch_execute(&text).await.unwrap();
+    let asked = format!(
+        "SELECT has_table_privilege('outlast_worker', '{0}.instances', 'DELETE'),
+                has_table_privilege('outlast_worker', '{0}.outlast_migrations', 'DELETE')",
+        schema(&config)
+    );
+    let rights = transaction.query_one(&asked, &[]).await.unwrap();
+    assert_eq!((rights.get(0), rights.get(1)), (true, false));
+    transaction.rollback().await.unwrap();
+}
+
 #[tokio::test]
 async fn unknown_migration_ledger_is_refused() {
     let cases = [

@@ -11,6 +11,25 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 #[tokio::test]
+async fn statements_of_the_page_of_this_store_are_executed() {
+    let (_folder, path) = fresh();
+    hello(&SqliteProvider::new(&url(&path), None).await.unwrap(), "order-1").await;
+    let page = include_str!("../../../../docs/sqlite.md");
+    let connection = raw(&path);
+    let mut executed = 0;
+    for block in page.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        for statement in block.split_inclusive(';').filter(|statement| statement.contains(';')) {
+            let prepared = connection.prepare(statement);
+            let mut prepared = prepared.unwrap_or_else(|error| panic!("{statement}: {error}"));
+            let rows = prepared.query_map([], |_| Ok(())).unwrap().count();
+            assert!(rows > 0 || !statement.contains("history"), "{statement}");
+            executed += 1;
+        }
+    }
+    assert!(executed >= 5, "{executed} statements");
+}
+
+#[tokio::test]
 async fn plain_urls_create_a_store_and_mode_rw_requires_one() {
     let (folder, path) = fresh();
     for options in ["?mode=rw", "?mode=ro"] {

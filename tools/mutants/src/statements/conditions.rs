@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
+use super::dialect::Dialect;
+use super::tokens::Tokens;
+
 /// One change of a statement.
 #[derive(Debug)]
 pub(super) struct Change {
-    at: Range<usize>,
-    new: String,
+    pub(super) at: Range<usize>,
+    pub(super) new: String,
     /// The line, the column and the description of the change.
     pub(super) line: usize,
     pub(super) column: usize,
@@ -19,45 +22,77 @@ impl Change {
     }
 }
 
-/// All changes of a statement: a condition always holds or never does, a limit is moved by one, either becomes both,
-/// the larger becomes the smaller.
-pub(super) fn changes(text: &str) -> Vec<Change> {
-    let mut statement = Statement { text, tokens: tokens(text), changes: Vec::new() };
-    for at in 0..statement.tokens.len() {
-        match (statement.word(at).as_str(), statement.word(at + 1).as_str()) {
-            ("ON", "CONFLICT") => {}
-            ("ON" | "WHERE", _) => statement.condition(at + 1),
-            ("MAX", "(") => statement.replace(at, "min"),
-            ("MIN", "(") => statement.replace(at, "max"),
-            _ => {}
-        }
-    }
-    statement.changes
-}
-
-struct Statement<'a> {
-    text: &'a str,
-    tokens: Vec<Range<usize>>,
+/// A statement, and the changes that were found in it.
+pub(super) struct Statement<'a> {
+    pub(super) tokens: Tokens<'a>,
+    dialect: Dialect,
     changes: Vec<Change>,
 }
 
 /// Words that end a condition.
 const ENDS: &[&str] =
     &["GROUP", "ORDER", "LIMIT", "RETURNING", "UNION", "ON", "SET", "JOIN", "LEFT", "WHERE", ")", ";", ""];
+/// Words that end a condition too, in PostgreSQL and in its functions.
+const MORE_ENDS: &[&str] = &[
+    "FOR", "OFFSET", "THEN", "LOOP", "CROSS", "INTO", "HAVING", "WINDOW", "ELSE", "END", "WHEN", "DO",
+    "SELECT", "WITH", "UPDATE", "DELETE", "INSERT", "IF", "EXECUTE",
+];
 
-impl Statement<'_> {
-    fn word(&self, at: usize) -> String {
-        self.tokens.get(at).map(|token| self.text[token.clone()].to_ascii_uppercase()).unwrap_or_default()
+impl<'a> Statement<'a> {
+    /// All conditions that are wrong: a condition always holds or never does, a limit is moved by one, either becomes both, the
+    /// larger becomes the smaller.
+    pub(super) fn of(text: &'a str, dialect: Dialect) -> Self {
+        let mut statement = Self { tokens: Tokens::of(text), dialect, changes: Vec::new() };
+        for at in 0..statement.tokens.count() {
+            let (word, next) = (statement.tokens.word(at), statement.tokens.word(at + 1));
+            match (word.as_str(), next.as_str()) {
+                ("ON" | "WHERE", _) if statement.begins_condition(at) => statement.condition(at + 1),
+                ("MAX", "(") => statement.replace(at, "min"),
+                ("MIN", "(") => statement.replace(at, "max"),
+                ("GREATEST", "(") => statement.replace(at, "least"),
+                ("LEAST", "(") => statement.replace(at, "greatest"),
+                ("IF" | "ELSIF" | "WHEN" | ":=", _) | ("RETURN", "EXISTS")
+                    if dialect == Dialect::Postgres && statement.begins_condition(at) =>
+                {
+                    statement.condition(at + 1);
+                }
+                _ => {}
+            }
+        }
+        statement
     }
 
-    fn replace(&mut self, token: usize, new: &str) {
-        self.change(self.tokens[token].clone(), new.to_string(), new);
+    pub(super) fn changes(self) -> Vec<Change> {
+        self.changes
+    }
+
+    fn begins_condition(&self, at: usize) -> bool {
+        let before = self.tokens.before(at);
+        match self.tokens.word(at).as_str() {
+            "ON" => before != "DISTINCT" && self.tokens.word(at + 1) != "CONFLICT",
+            "IF" => !matches!(before.as_str(), "END" | "TABLE" | "SCHEMA"),
+            "WHEN" => before != "EXCEPTION",
+            ":=" => self.is_truth(at + 1),
+            _ => true,
+        }
+    }
+
+    /// Whether an assigned value is a truth.
+    fn is_truth(&self, from: usize) -> bool {
+        let end = self.tokens.first_of(from, &[";"]);
+        let truths = ["AND", "OR", "NOT", "EXISTS", "FOUND", "<", ">", "<=", ">=", "=", "<>"];
+        let other = self.tokens.first_of(from, &["CASE", "SELECT"]);
+        self.tokens.first_of(from, &truths) < end.min(other)
+    }
+
+    pub(super) fn replace(&mut self, token: usize, new: &str) {
+        self.change(self.tokens.place(token..token + 1), new.to_string(), new);
     }
 
     /// Records a change, with its place and description.
-    fn change(&mut self, at: Range<usize>, new: String, told: &str) {
-        let before = &self.text[..at.start];
-        let was = self.text[at.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
+    pub(super) fn change(&mut self, at: Range<usize>, new: String, told: &str) {
+        let before = &self.tokens.text[..at.start];
+        let was = self.tokens.text[at.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
         self.changes.push(Change {
             line: before.matches('\n').count() + 1,
             column: at.start - before.rfind('\n').map_or(0, |end| end + 1) + 1,
@@ -67,15 +102,25 @@ impl Statement<'_> {
         });
     }
 
+    fn ends(&self, word: &str) -> bool {
+        ENDS.contains(&word) || (self.dialect == Dialect::Postgres && MORE_ENDS.contains(&word))
+    }
+
     /// Reads the condition that begins with this token: parts with AND or OR between them.
     fn condition(&mut self, from: usize) {
         let (mut at, mut begin, mut between) = (from, from, false);
         loop {
-            let here = self.word(at);
-            let ends = ENDS.contains(&here.as_str());
+            let here = self.tokens.word(at);
+            let ends = self.ends(&here);
             if ends || here == "OR" || (here == "AND" && !between) {
                 self.part(begin..at);
                 begin = at + 1;
+            } else if here == ":=" {
+                // The section of one form ends the statement of the other form with an assignment.
+                begin = at + 1;
+            } else if self.tokens.is_edge(at) && at > begin {
+                self.part(begin..at);
+                begin = at;
             }
             if ends {
                 return;
@@ -84,92 +129,61 @@ impl Statement<'_> {
                 self.replace(at, "AND");
             }
             between = here == "BETWEEN" || (between && here != "AND");
-            at = if here == "(" { self.closing(at) + 1 } else { at + 1 };
+            at = match here.as_str() {
+                "(" => self.tokens.closing(at) + 1,
+                "CASE" => self.tokens.first_of(at, &["END"]) + 1,
+                _ => at + 1,
+            };
         }
     }
 
     /// Changes one part of a condition, and the parts of a group in parentheses.
     fn part(&mut self, within: Range<usize>) {
-        if within.is_empty() {
+        if within.is_empty() || !self.tokens.is_whole(&within) {
             return;
         }
-        let is_group = self.word(within.start) == "(" && self.closing(within.start) + 1 == within.end;
-        if is_group && self.word(within.start + 1) != "SELECT" {
+        let first = self.tokens.word(within.start);
+        if self.tokens.word(within.end) == ":="
+            || (within.len() == 1 && (first == "TRUE" || first == "FALSE"))
+        {
+            return;
+        }
+        let is_group = first == "(" && self.tokens.closing(within.start) + 1 == within.end;
+        if is_group && self.tokens.word(within.start + 1) != "SELECT" {
             self.condition(within.start + 1);
         }
-        let at = self.tokens[within.start].start..self.tokens[within.end - 1].end;
-        let was = &self.text[at.clone()];
+        let at = self.tokens.place(within.clone());
+        let was = &self.tokens.text[at.clone()];
         // Its parameters stay in use: a statement with fewer would be refused for another reason.
-        let (always, never) = (format!("({was} OR 1)"), format!("({was} AND 0)"));
+        let (truth, lie) = self.dialect.truths();
+        let (always, never) = (format!("({was} OR {truth})"), format!("({was} AND {lie})"));
         self.change(at.clone(), always, "true");
         self.change(at, never, "false");
         let mut token = within.start;
         while token < within.end {
-            match self.word(token).as_str() {
+            match self.tokens.word(token).as_str() {
                 "<" => self.replace(token, "<="),
                 "<=" => self.replace(token, "<"),
                 ">" => self.replace(token, ">="),
                 ">=" => self.replace(token, ">"),
-                "(" => token = self.closing(token),
+                "(" => token = self.tokens.closing(token),
                 _ => {}
             }
             token += 1;
         }
     }
-
-    /// The parenthesis that closes this one.
-    fn closing(&self, open: usize) -> usize {
-        let mut depth = 0;
-        for (at, token) in self.tokens.iter().enumerate().skip(open) {
-            match &self.text[token.clone()] {
-                "(" => depth += 1,
-                ")" => depth -= 1,
-                _ => {}
-            }
-            if depth == 0 {
-                return at;
-            }
-        }
-        self.tokens.len()
-    }
-}
-
-/// Words, operators, parentheses and texts; comments are left out.
-fn tokens(text: &str) -> Vec<Range<usize>> {
-    const OPERATORS: [&str; 6] = ["<=", ">=", "<>", "!=", "||", "->"];
-    let mut tokens = Vec::new();
-    let mut at = 0;
-    while let Some(char) = text[at..].chars().next() {
-        let rest = &text[at..];
-        let (length, is_token) = if rest.starts_with("--") {
-            (rest.find('\n').unwrap_or(rest.len()), false)
-        } else if char == '\'' {
-            (rest[1..].find('\'').map_or(rest.len(), |end| end + 2), true)
-        } else if OPERATORS.iter().any(|operator| rest.starts_with(operator)) {
-            (2, true)
-        } else if is_part(char) {
-            (rest.find(|char| !is_part(char)).unwrap_or(rest.len()), true)
-        } else {
-            (char.len_utf8(), !char.is_whitespace())
-        };
-        if is_token {
-            tokens.push(at..at + length);
-        }
-        at += length;
-    }
-    tokens
-}
-
-fn is_part(char: char) -> bool {
-    char.is_alphanumeric() || matches!(char, '_' | '.' | '?')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn found(text: &str, dialect: Dialect) -> Vec<Change> {
+        Statement::of(text, dialect).changes()
+    }
+
     fn all(text: &str) -> Vec<String> {
-        changes(text).iter().map(|change| change.apply(text)).collect()
+        found(text, Dialect::Sqlite).iter().map(|change| change.apply(text)).collect()
     }
 
     #[test]
@@ -185,9 +199,10 @@ mod tests {
         ];
         let text = of("id = ?1 AND until > ?2");
         assert_eq!(all(&text), expected.map(of));
-        let last = &changes(&text)[4];
+        let changes = found(&text, Dialect::Sqlite);
+        let last = &changes[4];
         assert_eq!((last.line, last.column, last.what.as_str()), (3, 39, "replace > with >="));
-        assert_eq!(changes(&text)[2].what, "replace until > ?2 with true");
+        assert_eq!(changes[2].what, "replace until > ?2 with true");
     }
 
     #[test]
@@ -208,5 +223,30 @@ mod tests {
             "INSERT INTO t (a) VALUES (?1) ON CONFLICT (a) DO UPDATE SET b = 1 WHERE t.c BETWEEN ?2 AND ?3";
         assert_eq!(all(text).len(), 2);
         assert!(all(text)[0].ends_with("WHERE (t.c BETWEEN ?2 AND ?3 OR 1)"));
+    }
+
+    #[test]
+    fn conditions_of_functions_are_changed_in_the_section_of_their_form() {
+        let told = |text: &str| -> Vec<String> {
+            let always =
+                found(text, Dialect::Postgres).into_iter().filter(|change| change.what.ends_with("true"));
+            always.map(|change| change.apply(text)).collect()
+        };
+        let text =
+            "IF {batch}a > 0{end}{alone}b{end} THEN c := EXISTS (SELECT 1 FROM d) AND e; f := 1; END IF;";
+        let expected = [
+            "IF {batch}(a > 0 OR true){end}{alone}b{end} THEN c := EXISTS (SELECT 1 FROM d) AND e; f := 1; END IF;",
+            "IF {batch}a > 0{end}{alone}(b OR true){end} THEN c := EXISTS (SELECT 1 FROM d) AND e; f := 1; END IF;",
+            "IF {batch}a > 0{end}{alone}b{end} THEN c := (EXISTS (SELECT 1 FROM d) OR true) AND e; f := 1; END IF;",
+            "IF {batch}a > 0{end}{alone}b{end} THEN c := EXISTS (SELECT 1 FROM d) AND (e OR true); f := 1; END IF;",
+        ];
+        assert_eq!(told(text), expected);
+        let text = "{batch}SELECT a FROM b WHERE c AND{end}{alone}d := d AND{end} e = 0;";
+        let expected = [
+            "{batch}SELECT a FROM b WHERE (c OR true) AND{end}{alone}d := d AND{end} e = 0;",
+            "{batch}SELECT a FROM b WHERE c AND{end}{alone}d := (d OR true) AND{end} e = 0;",
+            "{batch}SELECT a FROM b WHERE c AND{end}{alone}d := d AND{end} (e = 0 OR true);",
+        ];
+        assert_eq!(told(text)[..3], expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Every Rust block of the book is compiled by a test of this repository.
+//! Every Rust block of the book is compiled by a test of this repository, and every SQL block is executed by a test of a store.
 //!
 //! A block is copied from a source file (`<!-- code: .. -->`, which tidy compares), or its page is read by a test or by the
 //! documentation of a crate (`include_str!`), or [`ELSEWHERE`] says why no test can.
@@ -38,10 +38,10 @@ fn read_by_tests() -> Vec<String> {
     read
 }
 
-/// The lines of Rust blocks that no comment names a source of, with their first lines.
+/// The lines of Rust and SQL blocks that no comment names a source of, with their first lines.
 fn uncopied(page: &str) -> Vec<(usize, String)> {
     let lines: Vec<&str> = page.lines().collect();
-    let starts = lines.iter().enumerate().filter(|(_, line)| line.trim_start().starts_with("```rust"));
+    let starts = lines.iter().enumerate().filter(|(_, line)| is_tested(line.trim_start()));
     let is_copied = |at: usize| at > 0 && lines[at - 1].starts_with("<!-- code: ");
     let block = |at: usize| lines[at + 1..].iter().take_while(|line| line.trim() != "```").copied();
     starts
@@ -50,8 +50,12 @@ fn uncopied(page: &str) -> Vec<(usize, String)> {
         .collect()
 }
 
+fn is_tested(fence: &str) -> bool {
+    ["```rust", "```sql"].iter().any(|language| fence.starts_with(language))
+}
+
 #[test]
-fn every_rust_block_of_the_book_is_compiled_by_a_test() {
+fn every_rust_and_sql_block_of_the_book_is_compiled_or_executed_by_a_test() {
     let read = read_by_tests();
     let mut untested = Vec::new();
     for path in process::files().unwrap().into_iter().filter(|path| summary::is_page(path)) {
@@ -62,7 +66,7 @@ fn every_rust_block_of_the_book_is_compiled_by_a_test() {
         let blocks = blocks.filter(|_| !read.contains(&path));
         untested.extend(blocks.map(|(line, _)| format!("{path}:{line}")));
     }
-    assert_eq!(untested, [""; 0], "no test compiles these blocks");
+    assert_eq!(untested, [""; 0], "no test compiles or executes these blocks");
     for (page, text, _) in ELSEWHERE {
         let page = files::read(&process::root().join(page)).unwrap();
         assert!(uncopied(&page).iter().any(|(_, code)| code.contains(text)), "no block has `{text}`");

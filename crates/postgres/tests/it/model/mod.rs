@@ -19,14 +19,14 @@ static IDLE: Mutex<Vec<Place>> = Mutex::new(Vec::new());
 /// long text.
 const FEW: MessageBound = MessageBound::new(2, 300);
 
-/// Runs a sequence in an empty schema three times: with the functions for single commits, with the functions for batches, and
+/// Runs a sequence in an empty schema four times: with the functions for single commits and with the functions for batches, each also
 /// with a small bound on the messages of a turn.
 fn run(sequence: &Sequence) -> Result<(), String> {
     let idle = IDLE.lock().unwrap().pop();
     let place = idle.unwrap_or_else(Place::new);
     let outcome = place.runtime.block_on(async {
         let usual = MessageBound::default();
-        for (batches_only, bound) in [(false, usual), (true, usual), (false, FEW)] {
+        for (batches_only, bound) in [(false, usual), (true, usual), (false, FEW), (true, FEW)] {
             sequence.run(&mut InSchema::open(&place, batches_only, bound).await).await?;
         }
         Ok(())
