@@ -112,7 +112,7 @@ impl CosmosDBProvider {
         };
         let item = Item {
             id: match letter.queue {
-                DeadLetterQueue::Orchestrator => ids::message(&ids::MessageKey::Arrival(write)),
+                DeadLetterQueue::Orchestrator => ids::message(&ids::MessageKey::Enqueued(write)),
                 DeadLetterQueue::Worker => ids::activity(1, 1, Some(write)),
             },
             partition: address.partition.clone(),

@@ -154,7 +154,7 @@ impl Store {
             false => self.first_available(address, rows.first_available_ms.min(now)).await?,
         };
         for row in &rows.first_messages {
-            let (key, sequence) = (MessageKey::Arrival(self.uid()), self.time.sequence());
+            let (key, sequence) = (MessageKey::Enqueued(self.uid()), self.time.sequence());
             let mut item = message::document(address, &key, row, available_at, sequence, write);
             item.rev = Some(rev);
             let body = Body::Item(Box::new(item.clone()));
