@@ -1,7 +1,8 @@
 //! `cargo xtask pages`: writes the parts of pages that are copied from source files.
 //!
 //! A part starts with a comment that names its source, and ends with `<!-- end -->`:
-//! `<!-- code: PATH#NAME -->` shows the lines of a source file between `// guide: NAME` and `// guide: end`,
+//! `<!-- code: PATH#NAME -->` shows the lines of a source file between `// guide: NAME` and `// guide: end`, or one of their steps, between
+//! `// step: NAME` and the next mark,
 //! `<!-- methods: TRAIT -->` the methods of a trait of the contract, `<!-- fields: TYPE -->` the fields of a type of it,
 //! and `<!-- figures: NAME -->` the recorded figures of an attempt to break the promises.
 

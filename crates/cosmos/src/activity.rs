@@ -39,7 +39,7 @@ pub(crate) fn document(
         iid: address.long_id(),
         slot: slot_of(&address.id),
         at: Some(indexed(now)),
-        // Activities are fetched in the order of their arrival.
+        // Activities are fetched in the order of their numbers.
         o: Item::order(2, 0, sequence),
         sequence,
         w: write,

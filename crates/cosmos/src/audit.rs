@@ -6,6 +6,7 @@ use crate::layout;
 use crate::number;
 use crate::sql;
 use crate::store::Store;
+use outlast_model::defect::{self, Defect};
 use outlast_provider::{AuditEntry, AuditRecord, ProviderError};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,7 @@ struct Record {
 impl Store {
     pub(crate) async fn append_audit(&self, entry: &AuditEntry) -> Result<(), ProviderError> {
         let AuditEntry { actor, action, target, reason, request, result } = entry.clone();
+        let result = if defect::is_on(Defect::RecordMixesTexts) { reason.clone() } else { result };
         let record = Record {
             id: format!("u:{}", self.uid()),
             partition: layout::AUDIT.to_string(),
@@ -65,7 +67,10 @@ impl Store {
             self.client.query_some(PRUNE, layout::AUDIT, sql::AUDIT_OLDEST, &[], most).await?;
         let newest = found.len().saturating_sub(1);
         let examined = found.into_iter().take(newest.min(limit));
-        let old: Vec<String> = examined.filter(|record| record.at < before).map(|record| record.id).collect();
+        let old: Vec<String> = examined
+            .filter(|record| record.at < before || defect::is_on(Defect::YoungRecordPruned))
+            .map(|record| record.id)
+            .collect();
         let mut pruned = 0;
         for chunk in old.chunks(100) {
             let removals: Vec<Op> = chunk.iter().map(|id| Op::delete(id, None)).collect();
@@ -87,7 +92,9 @@ impl Store {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Vec<AuditRecord>, ProviderError> {
-        let parameters = [("@before", number::parameter(number::indexed(before.unwrap_or(u64::MAX))))];
+        let overlap = u64::from(defect::is_on(Defect::AuditPageOverlaps));
+        let before = before.map_or(u64::MAX, |before| before + overlap);
+        let parameters = [("@before", number::parameter(number::indexed(before)))];
         let found: Vec<Record> =
             self.client.query_some("audit_page", layout::AUDIT, sql::AUDIT, &parameters, limit).await?;
         let record = |Record { sequence, at, d, .. }: Record| {

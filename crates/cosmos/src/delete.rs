@@ -196,8 +196,8 @@ impl Store {
     /// Reads an instance, and then its waiting messages. A message that is stored after this read is not deleted.
     pub(crate) async fn found(&self, address: Address) -> Result<Found, ProviderError> {
         let read = self.read_instance(DELETE, &address).await?;
-        let arrivals: Vec<Left> = self.client.query(DELETE, &address.partition, sql::ARRIVALS, &[]).await?;
-        let earlier = Earlier::of(arrivals.iter().filter_map(Left::arrival));
+        let found: Vec<Left> = self.client.query(DELETE, &address.partition, sql::FROM_OUTSIDE, &[]).await?;
+        let earlier = Earlier::of(found.iter().filter_map(Left::as_outside));
         Ok(Found { address, read, earlier })
     }
 

@@ -8,7 +8,7 @@ mod own;
 mod pair;
 
 pub(crate) use history::{Events, Execution, ExecutionDocument, StoredEvent};
-pub(crate) use own::{Arrival, DeleteRecord, Earlier, Session};
+pub(crate) use own::{DeleteRecord, Earlier, FromOutside, Session};
 pub(crate) use pair::{Change, Committed, Content, KvMarks, Pair, Value};
 
 use crate::ids::{self, Uid};
@@ -253,7 +253,7 @@ impl Instance {
     }
 }
 
-/// The gate of an instance, which every arrival changes.
+/// The gate of an instance, which every document from outside changes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Gate {
     pub(crate) id: String,
@@ -286,7 +286,7 @@ pub(crate) struct Item {
     /// The order of delivery: rank, time, sequence.
     #[serde(default)]
     pub(crate) o: String,
-    /// The order of arrival.
+    /// The order in which documents were written.
     #[serde(rename = "q", default)]
     pub(crate) sequence: u64,
     #[serde(with = "number::option", default, skip_serializing_if = "Option::is_none")]

@@ -99,6 +99,39 @@ impl CosmosDBProvider {
         Ok(())
     }
 
+    /// The documents of an instance, for [`Self::copy_instance`].
+    pub async fn documents(&self, instance: &str) -> Result<Vec<Value>, ProviderError> {
+        self.store.client.query(DUMP, &Address::of(instance).partition, sql::ALL, &[]).await
+    }
+
+    /// Stores documents of one instance again as those of another one, in one batch.
+    pub async fn copy_instance(
+        &self,
+        documents: &[Value],
+        from: &str,
+        to: &str,
+    ) -> Result<(), ProviderError> {
+        let address = Address::of(to);
+        let mut operations = Vec::new();
+        for document in documents {
+            let mut copy = document.clone();
+            if let Some(fields) = copy.as_object_mut() {
+                fields.retain(|name, _| !name.starts_with('_'));
+            }
+            if copy.get("slot").is_some() {
+                copy["slot"] = crate::slots::slot_of(to).into();
+            }
+            copy["instanceId"] = address.partition.as_str().into();
+            if let Some(item) = copy["d"].as_str() {
+                copy["d"] = item.replace(&format!("\"{from}\""), &format!("\"{to}\"")).into();
+            }
+            operations.push(Op::create(&copy)?);
+        }
+        let batched = self.store.client.batch(&address.partition, operations).await?;
+        assert_eq!(batched.verdict(), crate::doubt::Verdict::Applied, "{batched:?}");
+        Ok(())
+    }
+
     /// Stores a dead letter.
     pub async fn write_dead_letter(&self, letter: &DeadLetter) -> Result<(), ProviderError> {
         let address = Address::of(letter.instance_id.as_deref().unwrap_or_default());
@@ -112,7 +145,7 @@ impl CosmosDBProvider {
         };
         let item = Item {
             id: match letter.queue {
-                DeadLetterQueue::Orchestrator => ids::message(&ids::MessageKey::Arrival(write)),
+                DeadLetterQueue::Orchestrator => ids::message(&ids::MessageKey::Enqueued(write)),
                 DeadLetterQueue::Worker => ids::activity(1, 1, Some(write)),
             },
             partition: address.partition.clone(),

@@ -12,6 +12,7 @@ use crate::number;
 use crate::sql;
 use crate::store::{Store, locked};
 use outlast_model::ExecutionStatus;
+use outlast_model::defect::{self, Defect};
 use outlast_provider::{
     HeldCounts, HeldInstance, Hold, HoldKind, HoldOutcome, ProviderError, ReleaseOutcome,
 };
@@ -36,7 +37,7 @@ fn cancels(message: &Waiting) -> bool {
 
 /// Whether an instance with these messages is held.
 pub(crate) fn is_held(instance: &Instance, messages: &[Waiting]) -> bool {
-    instance.hold.is_some() && !messages.iter().any(cancels)
+    instance.hold.is_some() && (defect::is_on(Defect::CancelledStaysHeld) || !messages.iter().any(cancels))
 }
 
 pub(crate) fn has_ended(instance: &Instance) -> bool {
@@ -72,7 +73,7 @@ impl Store {
             }
             let now = self.now();
             let over = document.lock.as_ref().map_or(0, |lock| self.over_at(lock.until, lock.holder));
-            if over > now {
+            if over > now && !defect::is_on(Defect::HoldEndsLiveLease) {
                 return Ok(HoldOutcome::InTurn { locked_until_ms: over });
             }
             document.lock = None;
@@ -108,6 +109,9 @@ impl Store {
                 return Ok(HoldOutcome::Cancelled);
             }
             for id in &lock.covers {
+                if defect::is_on(Defect::HeldMessagesStayCounted) {
+                    break;
+                }
                 let found = instance.overrides.entry(id.clone()).or_default();
                 found.attempts = 0;
                 if *found == Override::default() {

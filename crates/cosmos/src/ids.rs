@@ -63,7 +63,7 @@ impl Uid {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum MessageKey {
     /// A message from outside of any turn. The key is the id of the write, so that a repeated write is recognised.
-    Arrival(Uid),
+    Enqueued(Uid),
     /// A message that a turn sends, to its own instance or through the outbox.
     Sent(SentKey),
 }
@@ -83,7 +83,7 @@ pub(crate) struct SentKey {
 impl fmt::Display for MessageKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Arrival(write) => write!(formatter, "{write}"),
+            Self::Enqueued(write) => write!(formatter, "{write}"),
             Self::Sent(SentKey { source, rev, nth }) => write!(formatter, "{source}-{rev}-{nth}"),
         }
     }
@@ -95,7 +95,7 @@ impl MessageKey {
         let mut parts = text.split('-');
         let uid = Uid::parse(parts.next()?)?;
         match (parts.next(), parts.next(), parts.next()) {
-            (None, None, None) => Some(Self::Arrival(uid)),
+            (None, None, None) => Some(Self::Enqueued(uid)),
             (Some(rev), Some(nth), None) => {
                 Some(Self::Sent(SentKey { source: uid, rev: decimal(rev)?, nth: decimal(nth)? }))
             }
@@ -112,7 +112,7 @@ fn decimal<N: std::str::FromStr + fmt::Display>(text: &str) -> Option<N> {
 /// The id of the document of an instance.
 pub(crate) const INSTANCE: &str = "i";
 
-/// The id of the gate of an instance, which every arrival from outside changes.
+/// The id of the gate of an instance, which every document from outside changes.
 pub(crate) const GATE: &str = "g";
 
 /// The events of one turn, or of one part of a large turn.
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!((INSTANCE, GATE), ("i", "g"));
         assert_eq!(history(1, 5), "h:1:5");
         assert_eq!(message(&sent), format!("m:{uid}-7-2"));
-        assert_eq!(message(&MessageKey::Arrival(UID)), format!("m:{uid}"));
+        assert_eq!(message(&MessageKey::Enqueued(UID)), format!("m:{uid}"));
         assert_eq!(activity(1, 9, None), "a:1:9");
         assert_eq!(activity(1, 9, Some(UID)), format!("a:1:9:{uid}"));
         assert_eq!((intent(7, 2), execution(3, UID)), ("o:7:2".into(), format!("x:3:{uid}")));
@@ -295,15 +295,15 @@ mod tests {
     #[test]
     fn only_messages_of_turns_leave_tombstones() {
         assert!(leaves_tombstone(&message(&MessageKey::Sent(SentKey { source: UID, rev: 7, nth: 2 }))));
-        for id in [message(&MessageKey::Arrival(UID)), activity(1, 2, None), history(1, 1), intent(1, 1)] {
+        for id in [message(&MessageKey::Enqueued(UID)), activity(1, 2, None), history(1, 1), intent(1, 1)] {
             assert!(!leaves_tombstone(&id), "{id}");
         }
     }
 
     #[test]
     fn documents_of_turns_have_other_ids_than_activities_from_outside() {
-        let arrivals = [message(&MessageKey::Arrival(UID)), message_key("k"), activity(1, 2, Some(UID))];
-        assert!(arrivals.iter().all(|id| may_arrive(id)), "{arrivals:?}");
+        let enqueued = [message(&MessageKey::Enqueued(UID)), message_key("k"), activity(1, 2, Some(UID))];
+        assert!(enqueued.iter().all(|id| may_arrive(id)), "{enqueued:?}");
         for id in [activity(1, 2, None), history(1, 1), intent(1, 1), GATE.to_string(), key_value("k")] {
             assert!(!may_arrive(&id), "{id}");
         }
@@ -323,7 +323,7 @@ mod tests {
         let sent = (0..3_u128, 0..30_u64, 0..30_u32);
         let sent =
             sent.prop_map(|(source, rev, nth)| MessageKey::Sent(SentKey { source: Uid(source), rev, nth }));
-        prop_oneof![sent, any::<u128>().prop_map(|write| MessageKey::Arrival(Uid(write)))]
+        prop_oneof![sent, any::<u128>().prop_map(|write| MessageKey::Enqueued(Uid(write)))]
     }
 
     proptest! {

@@ -21,7 +21,7 @@ pub(crate) struct Loaded {
 pub(crate) enum SeenGate {
     Version(String),
     Absent,
-    /// The messages came in several pages: an arrival between two pages may be missing although the version of the gate includes it.
+    /// The messages came in several pages: a message that was stored between two pages may be missing although the version of the gate includes it.
     Unknown,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// The time at which the message first became visible, and its arrival: the order of delivery.
+    /// The time at which the message first became visible, and its number: the order of delivery.
     fn place(&self) -> (u64, u64) {
         (self.item.visible_at, self.item.sequence)
     }

@@ -63,7 +63,7 @@ impl Store {
         let row = message_row(ENQUEUE, item)?;
         checked_key(ENQUEUE, key)?;
         let address = Address::of(&row.instance_id);
-        let message = self.arrival(ENQUEUE, &address, &row, None)?;
+        let message = self.enqueued(ENQUEUE, &address, &row, None)?;
         let key = Key::new(&address, key, None, message.w);
         for _ in 0..ATTEMPTS {
             let stored = self.client.read::<Key>(ENQUEUE, &address.partition, &key.id).await?;

@@ -7,6 +7,7 @@ use crate::ids::Uid;
 use crate::layout;
 use crate::number;
 use crate::store::Store;
+use outlast_model::defect::{self, Defect};
 use outlast_provider::{HoldOutcome, PausedOrchestration, ProviderError, ReleaseOutcome};
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,9 @@ impl Store {
         };
         for _ in 0..ATTEMPTS {
             let (etag, mut entries) = self.read_paused(PAUSE).await?;
+            if defect::is_on(Defect::PauseReplacesPause) {
+                entries.retain(|found| found.name != orchestration || found.write == entry.write);
+            }
             match entries.iter().find(|found| found.name == orchestration) {
                 Some(found) if found.write == entry.write => return Ok(HoldOutcome::Held),
                 Some(_) => return Ok(HoldOutcome::AlreadyHeld),

@@ -234,7 +234,7 @@ impl Store {
         for row in &plan.messages {
             let (visible, sequence) = (visible_at(row, now, None), self.time.sequence());
             if row.instance_id == address.id {
-                let key = MessageKey::Arrival(self.uid());
+                let key = MessageKey::Enqueued(self.uid());
                 let mut item = message::document(address, &key, row, visible, sequence, write);
                 item.rev = Some(rev);
                 outgoing.messages.push(item);

@@ -9,7 +9,7 @@
 
 use crate::client::{Op, is_conflict};
 use crate::delete::{DELETE, Found, record_id};
-use crate::document::{Address, Arrival, DeleteRecord, Instance, Item};
+use crate::document::{Address, DeleteRecord, FromOutside, Instance, Item};
 use crate::doubt::Verdict;
 use crate::error::contended;
 use crate::ids::{self, Uid};
@@ -40,9 +40,9 @@ pub(crate) struct Left {
 
 impl Left {
     /// The document, if it is no part of a turn of the instance.
-    pub(crate) fn arrival(&self) -> Option<Arrival<'_>> {
-        let is_arrival = self.rev.is_none() && ids::may_arrive(&self.id);
-        is_arrival.then_some(Arrival { id: &self.id, stamp: self.stamp })
+    pub(crate) fn as_outside(&self) -> Option<FromOutside<'_>> {
+        let is_from_outside = self.rev.is_none() && ids::may_arrive(&self.id);
+        is_from_outside.then_some(FromOutside { id: &self.id, stamp: self.stamp })
     }
 
     fn is_queued(&self) -> bool {
@@ -120,7 +120,7 @@ impl Store {
         let mut left: Vec<Left> =
             self.client.query(operation, &address.partition, sql::PARTITION, &[]).await?;
         let earlier = instance.earlier.clone().unwrap_or_default();
-        let is_later = |document: &Left| document.arrival().is_some_and(|arrival| !earlier.has(&arrival));
+        let is_later = |document: &Left| document.as_outside().is_some_and(|found| !earlier.has(&found));
         // The gate stays with a later message: without it, a start would count the id as one that never had a message.
         let has_later = left.iter().any(is_later);
         left.retain(|document| !(is_later(document) || has_later && document.id == ids::GATE));

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// The position of a message in the order of delivery: the time at which the message is visible, and the number of its arrival.
+/// The position of a message in the order of delivery: the time at which the message is visible, and its number.
 type Place = (u64, u64);
 
 #[derive(Default)]

@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 /// The most messages that are remembered.
 const MOST: usize = 4_096;
 
-/// The last messages that were consumed: instance, and number of arrival.
+/// The last messages that were consumed: instance, and number of the message.
 #[derive(Default)]
 pub(crate) struct Recent {
     order: VecDeque<(String, u64)>,

@@ -16,6 +16,7 @@ use crate::sql;
 use crate::store::Store;
 use crate::tally::Counts;
 use outlast_model::ExecutionStatus;
+use outlast_model::defect::{self, Defect};
 use outlast_provider::{ProviderError, ResetOutcome};
 use outlast_provider_kit::{CommitPlan, ResetRows};
 use std::collections::{HashMap, HashSet};
@@ -39,6 +40,7 @@ impl Store {
         }
         let outcome = self.begin_reset(rows).await?;
         if outcome == ResetOutcome::Done
+            && !defect::is_on(Defect::RecordOfResetLost)
             && let Err(error) = self.append_audit(&rows.audit).await
         {
             let message =
@@ -69,6 +71,7 @@ impl Store {
         for _ in 0..ATTEMPTS {
             let read = self.read_instance(RESET, &address).await?;
             if rows.is_fork()
+                && (!defect::is_on(Defect::ForkIgnoresStart) || has_row(read.as_ref()))
                 && self.is_taken(RESET, &address, read.as_ref().map(|read| &read.document)).await?
             {
                 return Ok(ResetOutcome::Taken);
@@ -133,7 +136,12 @@ impl Store {
         let now = self.now();
         let mut base = before.clone();
         base.lock = None;
-        if let Some(end) = &rows.end {
+        if defect::is_on(Defect::ResetEndsHold) {
+            base.hold = None;
+        }
+        if let Some(end) = &rows.end
+            && !defect::is_on(Defect::ResetLeavesExecutionOpen)
+        {
             end_execution(&mut base, end, now);
         }
         // The keys of the reset are written below.
@@ -154,7 +162,7 @@ impl Store {
             false => self.first_available(address, rows.first_available_ms.min(now)).await?,
         };
         for row in &rows.first_messages {
-            let (key, sequence) = (MessageKey::Arrival(self.uid()), self.time.sequence());
+            let (key, sequence) = (MessageKey::Enqueued(self.uid()), self.time.sequence());
             let mut item = message::document(address, &key, row, available_at, sequence, write);
             item.rev = Some(rev);
             let body = Body::Item(Box::new(item.clone()));
@@ -182,11 +190,19 @@ impl Store {
     /// The time of messages that are delivered before all messages that wait for the instance. Plans of one chain of resets have the
     /// same time, so that messages of an earlier reset can wait with the time of a plan.
     async fn first_available(&self, address: &Address, planned: u64) -> Result<u64, ProviderError> {
+        if defect::is_on(Defect::SecondResetComesLast) {
+            return Ok(planned);
+        }
         let waiting: Vec<Item> =
             self.client.query(RESET, &address.partition, sql::MESSAGE_TIMES, &[]).await?;
         let before_waiting = waiting.iter().map(|item| item.visible_at.saturating_sub(1)).min();
         Ok(before_waiting.map_or(planned, |before| before.min(planned)))
     }
+}
+
+/// Whether the instance has had a turn.
+fn has_row(read: Option<&Versioned<Instance>>) -> bool {
+    read.is_some_and(|read| read.document.row.is_some())
 }
 
 /// Ends the newest execution as continued. Its keys are not merged.

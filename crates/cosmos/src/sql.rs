@@ -11,7 +11,6 @@ pub(crate) const ALL: &str = include_str!("sql/all.sql");
 
 queries! {
     ACTIVITIES = "activities";
-    ARRIVALS = "arrivals";
     AUDIT = "audit";
     AUDIT_OLDEST = "audit_oldest";
     CHILDREN = "children";
@@ -24,6 +23,7 @@ queries! {
     EXECUTION = "execution";
     EXECUTIONS = "executions";
     FLEET = "fleet";
+    FROM_OUTSIDE = "from_outside";
     HELD = "held";
     HELD_SIZES = "held_sizes";
     HELD_SIZES_IN = "held_sizes_in";

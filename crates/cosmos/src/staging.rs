@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn consumed_messages_that_do_not_fit_into_the_flip_are_dropped() {
-        let consumed: Vec<String> = (0..300).map(|n| ids::message(&MessageKey::Arrival(Uid(n)))).collect();
+        let consumed: Vec<String> = (0..300).map(|n| ids::message(&MessageKey::Enqueued(Uid(n)))).collect();
         let turn = Turn { consumed, ..turn(1, 10) };
         assert_eq!(sizes(&turn.plan(Limits::default()).unwrap()), (vec![1], 99, 201));
     }
@@ -320,10 +320,10 @@ mod tests {
     #[test]
     fn consumed_outbox_messages_become_tombstones() {
         let sent = ids::message(&MessageKey::Sent(SentKey { source: Uid(1), rev: 2, nth: 3 }));
-        let arrival = ids::message(&MessageKey::Arrival(Uid(1)));
-        let turn = Turn { consumed: vec![sent.clone(), arrival.clone(), "a:1:2".into()], ..turn(0, 0) };
+        let enqueued = ids::message(&MessageKey::Enqueued(Uid(1)));
+        let turn = Turn { consumed: vec![sent.clone(), enqueued.clone(), "a:1:2".into()], ..turn(0, 0) };
         let expected =
-            vec![Operation::Bury(sent), Operation::Delete(arrival), Operation::Delete("a:1:2".into())];
+            vec![Operation::Bury(sent), Operation::Delete(enqueued), Operation::Delete("a:1:2".into())];
         assert_eq!(turn.plan(Limits::default()).unwrap(), Plan::OneBatch(expected));
     }
 
@@ -365,7 +365,7 @@ mod tests {
             };
             let key = |n: usize| match by_outbox {
                 true => MessageKey::Sent(SentKey { source: Uid(1), rev: 1, nth: n as u32 }),
-                false => MessageKey::Arrival(Uid(n as u128)),
+                false => MessageKey::Enqueued(Uid(n as u128)),
             };
             let turn = Turn {
                 instance_bytes: bytes / 3,

@@ -23,8 +23,8 @@ const ATTEMPTS: usize = 8;
 const MOST_WITH_START: usize = 90;
 
 impl Store {
-    /// The document of a message that arrives now.
-    pub(crate) fn arrival(
+    /// The document of a message that is enqueued now.
+    pub(crate) fn enqueued(
         &self,
         operation: &str,
         address: &Address,
@@ -33,7 +33,7 @@ impl Store {
     ) -> Result<Item, ProviderError> {
         let write = self.uid();
         let visible = visible_at(row, self.now(), delay);
-        let key = MessageKey::Arrival(write);
+        let key = MessageKey::Enqueued(write);
         let item = message::document(address, &key, row, visible, self.time.sequence(), write);
         self.check_size(operation, address, &item)?;
         Ok(item)
@@ -47,7 +47,7 @@ impl Store {
     ) -> Result<(), ProviderError> {
         let row = message_row(operation, item)?;
         let address = Address::of(&row.instance_id);
-        let message = self.arrival(operation, &address, &row, delay)?;
+        let message = self.enqueued(operation, &address, &row, delay)?;
         let gate = Gate::new(&address.partition, message.w);
         let operations = vec![Op::create(&message)?, Op::upsert(&gate)?];
         self.announced(&address, &[&message], self.create(operation, &address, &message.id, operations)).await
@@ -59,7 +59,7 @@ impl Store {
         const ENQUEUE: &str = "enqueue_within";
         let row = message_row(ENQUEUE, item)?;
         let address = Address::of(&row.instance_id);
-        let message = self.arrival(ENQUEUE, &address, &row, None)?;
+        let message = self.enqueued(ENQUEUE, &address, &row, None)?;
         let mut is_in_doubt = false;
         for _ in 0..ATTEMPTS {
             if is_in_doubt && self.is_stored(&address, &message).await? {
@@ -134,9 +134,9 @@ impl Store {
             let etag = read.as_ref().map(|read| read.etag.clone());
             let mut skeleton =
                 read.map_or_else(|| Instance::skeleton(&address, self.uid()), |read| read.document);
-            let mut messages = vec![self.arrival(START, &address, &row, request.delay)?];
+            let mut messages = vec![self.enqueued(START, &address, &row, request.delay)?];
             for row in &along {
-                messages.push(self.arrival(START, &address, row, request.delay)?);
+                messages.push(self.enqueued(START, &address, row, request.delay)?);
             }
             check_together(&address, &messages)?;
             let write = self.uid();

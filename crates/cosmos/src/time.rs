@@ -1,4 +1,4 @@
-//! The time of the store, and the order of arrivals.
+//! The time of the store, and the order of items.
 //!
 //! The time is the machine's clock, corrected by the clock of Cosmos DB: a machine whose clock is wrong by more than a second and
 //! a round trip, which is the precision of the service's stamps, uses the clock of the service. Machines with synchronised clocks
@@ -15,7 +15,7 @@ pub(crate) struct Time {
     given: Option<Arc<dyn Clock>>,
     machine: Arc<dyn Clock>,
     service: Mutex<ServiceClock>,
-    /// The last number of an arrival.
+    /// The last number of an item.
     last: AtomicU64,
     opened: Instant,
 }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrivals_are_numbered_in_order() {
+    fn items_are_numbered_in_order() {
         let time = Time::new(None, None);
         let numbers: Vec<u64> = (0..1_000).map(|_| time.sequence()).collect();
         assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));

@@ -261,7 +261,7 @@ impl Store {
     ) -> (Vec<Item>, Vec<Item>) {
         let mut messages = Vec::new();
         for message in &rows.messages {
-            let (key, sequence) = (MessageKey::Arrival(self.uid()), self.time.sequence());
+            let (key, sequence) = (MessageKey::Enqueued(self.uid()), self.time.sequence());
             let mut item =
                 message::document(address, &key, &message.row, message.available_at, sequence, write);
             item.rev = Some(rev);

@@ -1,6 +1,6 @@
 //! The reader's rule: it decides which documents of a partition a reader ignores.
 //!
-//! A document that a turn created carries the `rev` of that turn's commit; an arrival from outside carries none. The document of
+//! A document that a turn created carries the `rev` of that turn's commit; a document from outside carries none. The document of
 //! the instance lists the revs that do not count, so that a staged turn becomes visible with one write.
 
 use std::collections::BTreeSet;

@@ -7,6 +7,7 @@ use crate::db::{Db, ONLY, Param, Result, cell, column, text, text_option, unsign
 use crate::functions::{HOLD_ALREADY, HOLD_CANCELLED, HOLD_DONE, HOLD_ENDED, HOLD_IN_TURN, HOLD_NOT_FOUND};
 use crate::shared::Shared;
 use crate::text::{owned, owned_option};
+use outlast_model::defect::{self, Defect};
 use outlast_provider::{
     AuditEntry, AuditRecord, HeldCounts, HeldInstance, Hold, HoldKind, HoldOutcome, PausedOrchestration,
 };
@@ -139,7 +140,8 @@ pub(crate) async fn append_audit(db: &Db, entry: &AuditEntry) -> Result<bool> {
     let AuditEntry { actor, action, target, reason, request, result } = entry;
     let texts = [actor, action, target, reason, result].map(|text| owned(text));
     let [actor, action, target, reason, result] = &texts;
-    let request = owned_option(request.as_ref());
+    let request = request.as_ref().filter(|_| !defect::is_on(Defect::RecordWithoutRequest));
+    let request = owned_option(request);
     let wanted: [Param<'_>; 6] = [
         (actor, Type::TEXT),
         (action, Type::TEXT),

@@ -17,6 +17,8 @@ mod counters;
 mod db;
 mod dead_letter;
 mod deadline;
+#[cfg(feature = "test-hooks")]
+mod defects;
 mod delete;
 mod eligibility;
 mod error;

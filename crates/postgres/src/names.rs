@@ -46,8 +46,10 @@ impl SchemaName {
 
     /// A statement or migration with the schema put in.
     pub(crate) fn put_into(&self, text: &str) -> String {
-        mutated(text)
-            .replace("{schema}", &format!("\"{}\"", self.name))
+        let text = mutated(text);
+        #[cfg(feature = "test-hooks")]
+        let text = crate::defects::broken(&text);
+        text.replace("{schema}", &format!("\"{}\"", self.name))
             .replace("{seed}", &self.seed().to_string())
             .replace("{channel}", &self.channel())
     }

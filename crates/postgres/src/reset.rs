@@ -4,6 +4,7 @@ use crate::PostgresError;
 use crate::db::{Db, Param, Result, cell, column, id_column, key_column, unsigned};
 use crate::functions::{RESET_CHANGED, RESET_DONE, RESET_IN_TURN, RESET_NOT_FOUND, RESET_TAKEN};
 use crate::text::{owned, owned_option};
+use outlast_model::defect::{self, Defect};
 use outlast_provider::ResetOutcome;
 use outlast_provider_kit::pin::{PinColumns, sort_key};
 use outlast_provider_kit::{KvChange, ResetRows};
@@ -225,6 +226,9 @@ fn activities(rows: &ResetRows) -> Result<Activities> {
 
 fn cancelled(rows: &ResetRows) -> Result<Cancelled> {
     let mut cancelled = Cancelled::default();
+    if defect::is_on(Defect::ResetLeavesActivities) {
+        return Ok(cancelled);
+    }
     for activity in &rows.begin.cancelled {
         cancelled.instance.push(owned(&activity.instance));
         cancelled.execution.push(id_column("execution id", activity.execution_id)?);

@@ -2,7 +2,8 @@
 //!
 //! A reset or fork has its record in its own transaction. The other changes are recorded by the caller after the answer of the store: it
 //! owes one record. The record of a paused orchestration covers the instances that runtimes hold, and release again, because of it. A
-//! caller that crashes, or that gets no answer, may leave its record out, and never records a change twice.
+//! caller that crashes, or that gets no answer, may leave its record out, and never records a change twice. A pause whose record failed
+//! is recorded by a call that repeats the pause.
 
 use outlast_provider::{AuditEntry, AuditRecord};
 use std::collections::BTreeMap;
@@ -26,6 +27,10 @@ pub(crate) struct Owed {
 }
 
 impl Owed {
+    fn is_pause(&self) -> bool {
+        self.actions.iter().any(|action| action.ends_with("pause"))
+    }
+
     fn is_recorded_by(&self, node: Option<usize>, entry: &AuditEntry) -> bool {
         let by = |(actor, reason): &(String, String)| *actor == entry.actor && *reason == entry.reason;
         self.node == node
@@ -55,6 +60,8 @@ struct Count {
 pub(crate) struct Audit {
     counts: BTreeMap<String, Count>,
     owed: Vec<Owed>,
+    /// Pauses that a call which repeats them may record.
+    unrecorded: Vec<Owed>,
 }
 
 fn text(entry: &AuditEntry) -> String {
@@ -66,6 +73,11 @@ impl Audit {
     /// The store has made a change whose caller was answered and must record it.
     pub(crate) fn owes(&mut self, owed: Owed) {
         self.owed.push(owed);
+    }
+
+    /// The store may have made a pause whose caller got no answer, or no answer to its record.
+    pub(crate) fn may_record(&mut self, pause: Owed) {
+        self.unrecorded.push(pause);
     }
 
     /// A call has written a record, perhaps within a change.
@@ -86,13 +98,18 @@ impl Audit {
         answer: Answer,
     ) -> Result<(), String> {
         self.written(entry, answer);
-        match self.owed.iter().position(|owed| owed.is_recorded_by(node, entry)) {
-            Some(at) => {
-                self.owed.remove(at);
-                Ok(())
-            }
-            None => Err(format!("I16: a change is recorded that was not made: {}", text(entry))),
+        let recorded = |owed: &Owed| owed.is_recorded_by(node, entry);
+        let change = match self.owed.iter().position(recorded) {
+            Some(at) => Some(self.owed.remove(at)),
+            None => self.unrecorded.iter().position(recorded).map(|at| self.unrecorded.remove(at)),
+        };
+        let Some(change) = change else {
+            return Err(format!("I16: a change is recorded that was not made: {}", text(entry)));
+        };
+        if answer != Answer::Stored && change.is_pause() {
+            self.may_record(change);
         }
+        Ok(())
     }
 
     /// Number of certain records of a change.

@@ -1,7 +1,7 @@
 //! The page of the seeded defects, as the score found them.
 
 use crate::report::Found;
-use outlast_model::defect::Defect;
+use outlast_model::defect::{Defect, Judge};
 use outlast_sim::{BUGS, Bug};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,6 +22,9 @@ xtask sim --score 0..2000 --page docs/internals/defects.md` writes this page. Th
 /// The defects of the PostgreSQL scheduler, as a test of outlast-postgres found them: name, number of sequences, and the property that fell.
 const SCHEDULER: &str = include_str!("../../../testdata/scheduler-defects.txt");
 
+/// The defects of holds, resets and the audit of the stores of servers: name, and the validation that fails, as tests of the stores check.
+const STORES: &str = include_str!("../../../testdata/store-defects.txt");
+
 /// Writes the page. Defects that were not scored keep their cells. Returns `false` if the page cannot be written.
 pub(crate) fn write(page: &Path, scored: &[Bug], found: &[Found]) -> bool {
     let kept = Kept::of(&fs::read_to_string(page).unwrap_or_default());
@@ -39,7 +42,7 @@ struct Kept {
 
 impl Kept {
     fn of(page: &str) -> Self {
-        let (shipped, wrapped) = page.split_once(WRAPPED).unwrap_or((page, ""));
+        let (shipped, wrapped) = tables(page);
         Self { shipped: rows(shipped), wrapped: rows(wrapped) }
     }
 }
@@ -57,6 +60,15 @@ fn rows(table: &str) -> BTreeMap<String, Cells> {
 /// The start of the second table.
 const WRAPPED: &str = "\n## In the simulator's wrapper and in the memory store\n";
 
+/// The start of the third table.
+const OF_STORES: &str = "\n## Holds, resets and the audit in PostgreSQL and Cosmos DB\n";
+
+/// The tables of the defects that were scored: shipped ones, and those of the wrapper.
+fn tables(page: &str) -> (&str, &str) {
+    let scored = page.split_once(OF_STORES).map_or(page, |(scored, _)| scored);
+    scored.split_once(WRAPPED).unwrap_or((scored, ""))
+}
+
 fn text(scored: &[Bug], found: &[Found], kept: &Kept) -> String {
     let cells = |bug: Bug, kept: Option<&Cells>| match found.iter().find(|(found, ..)| *found == bug) {
         Some((_, seeds, failure)) => (seeds.to_string(), code(failure).to_string()),
@@ -73,8 +85,9 @@ fn text(scored: &[Bug], found: &[Found], kept: &Kept) -> String {
     text.push_str(
         "| defect | family | place | wrong behaviour | seeds | fell |\n|---|---|---|---|---|---|\n",
     );
-    for defect in Defect::ALL {
-        let place = place(&root, &sources, *defect).unwrap_or_else(|| "no place".to_string());
+    let place = |defect| place(&root, &sources, defect).unwrap_or_else(|| "no place".to_string());
+    for defect in Defect::ALL.iter().filter(|defect| !is_of_stores(**defect)) {
+        let place = place(*defect);
         let name = format!("{defect:?}");
         let (seeds, fell) =
             by_sequences(*defect).unwrap_or_else(|| cells(Bug::Shipped(*defect), kept.shipped.get(&name)));
@@ -86,7 +99,30 @@ fn text(scored: &[Bug], found: &[Found], kept: &Kept) -> String {
         let (seeds, fell) = cells(*bug, kept.wrapped.get(&bug.name()));
         let _ = writeln!(text, "| `{}` | {seeds} | {fell} |", bug.name());
     }
+    let _ = write!(
+        text,
+        "{OF_STORES}\n[The validation](../../testdata/store-defects.txt) fails with the defect and passes without it, on the store: a test \
+         of [PostgreSQL](../../crates/postgres/tests/it/defects.rs) and one of [Cosmos \
+         DB](../../crates/cosmos/tests/it/defects.rs) run it both ways. A defect of a function of the PostgreSQL server has its place where \
+         the wrong part of the function stands.\n\n| defect | family | place | wrong behaviour | validation |\n|---|---|---|---|---|\n"
+    );
+    for defect in Defect::ALL.iter().filter(|defect| is_of_stores(**defect)) {
+        let (family, behaviour, place) = (defect.family(), defect.text().trim(), place(*defect));
+        let validation = by_validation(*defect).unwrap_or("none");
+        let _ = writeln!(text, "| `{defect:?}` | {family} | `{place}` | {behaviour} | `{validation}` |");
+    }
     text
+}
+
+/// Whether validations must find the defect, on a store of a server.
+fn is_of_stores(defect: Defect) -> bool {
+    matches!(defect.judge(), Judge::Postgres | Judge::Cosmos)
+}
+
+/// The validation that fails with a defect of a store.
+fn by_validation(defect: Defect) -> Option<&'static str> {
+    let name = format!("{defect:?} ");
+    STORES.lines().find_map(|line| line.strip_prefix(&name))
 }
 
 /// The number of generated sequences that found a defect of the PostgreSQL scheduler, and the property that fell.
@@ -156,7 +192,7 @@ mod tests {
     #[test]
     fn every_defect_of_the_page_names_the_invariant_that_fell() {
         let (page, checks) = (page(), include_str!("check/mod.rs"));
-        let (shipped, wrapped) = page.split_once(WRAPPED).unwrap();
+        let (shipped, wrapped) = tables(&page);
         let of_worlds = rows(shipped)
             .into_iter()
             .filter(|(name, _)| !SCHEDULER.lines().any(|line| line.split(' ').next() == Some(name.as_str())));
@@ -194,10 +230,19 @@ mod tests {
     }
 
     #[test]
-    fn every_shipped_defect_is_found_by_worlds_or_by_sequences() {
+    fn every_shipped_defect_is_found_by_worlds_or_by_sequences_or_by_a_validation() {
         for defect in Defect::ALL {
-            let is_of_worlds = shipped_bugs().contains(&Bug::Shipped(*defect));
-            assert_ne!(by_sequences(*defect).is_some(), is_of_worlds, "{defect:?}");
+            let found = [
+                shipped_bugs().contains(&Bug::Shipped(*defect)),
+                by_sequences(*defect).is_some(),
+                by_validation(*defect).is_some(),
+            ];
+            let judge = match defect.judge() {
+                Judge::Worlds => [true, false, false],
+                Judge::Sequences => [false, true, false],
+                Judge::Postgres | Judge::Cosmos => [false, false, true],
+            };
+            assert_eq!(found, judge, "{defect:?}");
         }
     }
 }

@@ -3,6 +3,8 @@
 use super::Sources;
 
 const MARK: &str = "// guide: ";
+/// A step of the marked lines. It ends with the next mark of either kind.
+const STEP: &str = "// step: ";
 const END: &str = "end";
 
 /// The marked lines as a code block. `source` is `PATH#NAME`.
@@ -11,7 +13,9 @@ pub(super) fn show(source: &str, sources: Sources<'_>) -> Result<String, String>
     let (_, text) =
         sources.iter().find(|(file, _)| *file == path).ok_or_else(|| format!("there is no `{path}`"))?;
     let lines = between_marks(text, name).ok_or_else(|| {
-        format!("`{path}` has no line `{MARK}{name}` that is followed by a line `{MARK}{END}`")
+        format!(
+            "`{path}` has no line `{MARK}{name}` or `{STEP}{name}` that is followed by a line `{MARK}{END}`"
+        )
     })?;
     let indent = lines.iter().filter(|line| !line.trim().is_empty());
     let indent = indent.map(|line| line.len() - line.trim_start().len()).min();
@@ -23,16 +27,26 @@ pub(super) fn show(source: &str, sources: Sources<'_>) -> Result<String, String>
 /// The names that a file marks.
 pub(crate) fn marked(text: &str) -> Vec<(usize, &str)> {
     let marks =
-        text.lines().zip(1..).filter_map(|(line, number)| Some((number, line.trim().strip_prefix(MARK)?)));
+        text.lines().zip(1..).filter_map(|(line, number)| Some((number, name_after(line, &[MARK, STEP])?)));
     marks.filter(|(_, name)| *name != END).collect()
 }
 
-/// The lines between the mark with this name and the next mark.
+/// The name in a line with one of these marks.
+fn name_after<'a>(line: &'a str, marks: &[&str]) -> Option<&'a str> {
+    marks.iter().find_map(|mark| line.trim().strip_prefix(mark))
+}
+
+/// The lines between the mark with this name and the next mark of its kind, without the marks of steps. A step ends with its program.
 fn between_marks<'a>(text: &'a str, name: &str) -> Option<Vec<&'a str>> {
-    let start = text.lines().position(|line| line.trim().strip_prefix(MARK) == Some(name))?;
+    let begins = |line: &str| name_after(line, &[MARK, STEP]) == Some(name);
+    let start = text.lines().position(begins)?;
+    let ends: &[&str] = match name_after(text.lines().nth(start)?, &[MARK]) {
+        Some(_) => &[MARK],
+        None => &[MARK, STEP],
+    };
     let lines: Vec<&str> = text.lines().skip(start + 1).collect();
-    let end = lines.iter().position(|line| line.trim().starts_with(MARK))?;
-    Some(lines[..end].to_vec())
+    let end = lines.iter().position(|line| name_after(line, ends).is_some())?;
+    Some(lines[..end].iter().copied().filter(|line| name_after(line, &[STEP]).is_none()).collect())
 }
 
 #[cfg(test)]
@@ -44,6 +58,16 @@ mod tests {
         let text = "x\n  // guide: a\n  if b {\n\n    c\n  }\n  // guide: end\ny";
         assert_eq!(show("f#a", &[("f", text)]).unwrap(), "```rust\nif b {\n\n  c\n}\n```\n");
         assert_eq!(marked(text), [(2, "a")]);
+    }
+
+    #[test]
+    fn a_program_is_shown_whole_without_its_marks_and_each_step_alone() {
+        let text = "// guide: all\na\n// step: one\nfn b() {\n    // step: two\n    c\n}\n// guide: end\nd";
+        let shown = |name: &str| show(&format!("f#{name}"), &[("f", text)]).unwrap();
+        assert_eq!(shown("all"), "```rust\na\nfn b() {\n    c\n}\n```\n");
+        assert_eq!(shown("one"), "```rust\nfn b() {\n```\n");
+        assert_eq!(shown("two"), "```rust\n    c\n}\n```\n");
+        assert_eq!(marked(text), [(1, "all"), (3, "one"), (5, "two")]);
     }
 
     #[test]

@@ -6,6 +6,8 @@
 
 mod admin_wrapper;
 mod author;
+// The page has half a line for it.
+#[rustfmt::skip]
 mod coming_from;
 mod derives;
 mod dropped_child;

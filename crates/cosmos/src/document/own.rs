@@ -46,7 +46,7 @@ pub(crate) struct DeleteRecord {
 
 /// A message, a key of a message or an activity that came from outside of the turns of its instance.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival<'a> {
+pub(crate) struct FromOutside<'a> {
     pub(crate) id: &'a str,
     /// The time of its last write, in whole seconds of the service.
     pub(crate) stamp: u64,
@@ -56,7 +56,8 @@ pub(crate) struct Arrival<'a> {
 /// time, in seconds.
 const STAMP_SKEW: u64 = 30;
 
-/// The arrivals that a deletion removes: those that it found before it marked the instance. Later ones are for a new instance.
+/// The documents from outside that a deletion removes: those that it found before it marked the instance. Later ones are for a new
+/// instance.
 ///
 /// All stamps are of one partition. A message that is stored later is stamped after the newest one that was found, or a few
 /// seconds before it. So older messages need no name, and the list is short however many messages wait.
@@ -70,23 +71,23 @@ pub(crate) struct Earlier {
 }
 
 impl Earlier {
-    pub(crate) fn of<'a>(found: impl Iterator<Item = Arrival<'a>>) -> Self {
-        let found: Vec<Arrival<'a>> = found.collect();
+    pub(crate) fn of<'a>(found: impl Iterator<Item = FromOutside<'a>>) -> Self {
+        let found: Vec<FromOutside<'a>> = found.collect();
         let newest =
-            found.iter().filter(|arrival| arrival.is_written_once()).map(|arrival| arrival.stamp).max();
+            found.iter().filter(|document| document.is_written_once()).map(|document| document.stamp).max();
         let before = newest.map_or(0, |newest| newest.saturating_sub(STAMP_SKEW));
-        let named = found.iter().filter(|arrival| !arrival.is_written_once() || arrival.stamp >= before);
-        Self { before, ids: named.map(|arrival| arrival.id.to_string()).collect() }
+        let named = found.iter().filter(|document| !document.is_written_once() || document.stamp >= before);
+        Self { before, ids: named.map(|document| document.id.to_string()).collect() }
     }
 
-    pub(crate) fn has(&self, arrival: &Arrival<'_>) -> bool {
-        let is_old = arrival.is_written_once() && arrival.stamp < self.before;
-        is_old || self.ids.contains(arrival.id)
+    pub(crate) fn has(&self, document: &FromOutside<'_>) -> bool {
+        let is_old = document.is_written_once() && document.stamp < self.before;
+        is_old || self.ids.contains(document.id)
     }
 }
 
-impl Arrival<'_> {
-    /// Whether the stamp is that of the arrival. An activity is written again by its worker.
+impl FromOutside<'_> {
+    /// Whether the stamp is that of the creation. An activity is written again by its worker.
     fn is_written_once(&self) -> bool {
         !self.id.starts_with("a:")
     }
@@ -96,33 +97,33 @@ impl Arrival<'_> {
 mod tests {
     use super::*;
 
-    fn arrival(id: &str, stamp: u64) -> Arrival<'_> {
-        Arrival { id, stamp }
+    fn from_outside(id: &str, stamp: u64) -> FromOutside<'_> {
+        FromOutside { id, stamp }
     }
 
     #[test]
-    fn arrivals_that_were_found_are_earlier_and_no_others() {
-        let earlier = Earlier::of([arrival("m:1", 500), arrival("m:2", 500)].into_iter());
-        assert!(earlier.has(&arrival("m:1", 500)) && earlier.has(&arrival("m:2", 500)));
+    fn documents_that_were_found_are_earlier_and_no_others() {
+        let earlier = Earlier::of([from_outside("m:1", 500), from_outside("m:2", 500)].into_iter());
+        assert!(earlier.has(&from_outside("m:1", 500)) && earlier.has(&from_outside("m:2", 500)));
         for stamp in [500, 471, 900] {
-            assert!(!earlier.has(&arrival("m:3", stamp)), "{stamp}");
+            assert!(!earlier.has(&from_outside("m:3", stamp)), "{stamp}");
         }
-        assert!(!Earlier::of(std::iter::empty()).has(&arrival("m:3", 500)));
+        assert!(!Earlier::of(std::iter::empty()).has(&from_outside("m:3", 500)));
     }
 
     #[test]
     fn only_the_newest_messages_are_named() {
         let ids: Vec<String> = (0..1_000).map(|nth| format!("m:{nth}")).collect();
-        let found = ids.iter().zip(0..).map(|(id, stamp)| arrival(id, stamp));
+        let found = ids.iter().zip(0..).map(|(id, stamp)| from_outside(id, stamp));
         let earlier = Earlier::of(found.clone());
         assert_eq!(earlier.ids.len(), 31);
-        assert!(found.clone().all(|arrival| earlier.has(&arrival)));
+        assert!(found.clone().all(|document| earlier.has(&document)));
     }
 
     #[test]
     fn an_activity_is_named_because_its_worker_stamps_it_again() {
-        let earlier = Earlier::of([arrival("m:1", 500), arrival("a:1:2:x", 7)].into_iter());
-        assert!(earlier.has(&arrival("a:1:2:x", 501)), "renewed meanwhile");
-        assert!(!earlier.has(&arrival("a:1:2:y", 7)));
+        let earlier = Earlier::of([from_outside("m:1", 500), from_outside("a:1:2:x", 7)].into_iter());
+        assert!(earlier.has(&from_outside("a:1:2:x", 501)), "renewed meanwhile");
+        assert!(!earlier.has(&from_outside("a:1:2:y", 7)));
     }
 }

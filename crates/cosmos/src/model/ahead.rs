@@ -1,5 +1,5 @@
 //! Run-ahead commits. A worker that finished the only activity of an instance commits the outcome together with the next turn,
-//! without a fetch. The turn must not overtake a message that was stored before: arrivals change the gate, and the commit reads
+//! without a fetch. The turn must not overtake a message that was stored before: an enqueue changes the gate, and the commit reads
 //! the gate under `If-Match`.
 //!
 //! | may happen at any time | as |
@@ -20,8 +20,8 @@ pub(super) enum Bug {
     NoGate,
     /// The gate is read after the messages.
     GateReadAfterMessages,
-    /// An arrival does not change the gate.
-    ArrivalKeepsGate,
+    /// An enqueue does not change the gate.
+    EnqueueKeepsGate,
     /// The commit removes the activity whatever its version.
     ActivityWithoutIfMatch,
     /// The commit replaces the instance whatever its version.
@@ -32,7 +32,7 @@ const OVERTAKEN: &str = "no turn overtakes a stored message";
 const COMPLETED_TWICE: &str = "no activity completes twice";
 const LOST_UPDATE: &str = "no turn is committed on an old state";
 
-const ARRIVALS: u8 = 3;
+const MOST_ENQUEUED: u8 = 3;
 const WORKERS: usize = 2;
 
 #[derive(Clone)]
@@ -63,7 +63,7 @@ pub(super) struct State {
     instance: u8,
     gate: u8,
     activity: Activity,
-    /// Stored messages that no turn took, in order: arrivals, and the completion.
+    /// Stored messages that no turn took, in order: those from outside, and the completion.
     waiting: Vec<u8>,
     arrived: u8,
     has_fired: bool,
@@ -124,7 +124,7 @@ impl Model for RunAhead {
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
-        actions.extend((state.arrived < ARRIVALS).then_some(Action::Arrive));
+        actions.extend((state.arrived < MOST_ENQUEUED).then_some(Action::Arrive));
         actions.extend((!state.has_fired).then_some(Action::Fire));
         actions.extend(state.known.is_none().then_some(Action::ReadGate));
         actions.extend(state.reads.is_some().then_some(Action::ReadMessages));
@@ -148,7 +148,7 @@ impl Model for RunAhead {
             Action::Arrive => {
                 state.waiting.push(state.arrived);
                 state.arrived += 1;
-                if !self.has(Bug::ArrivalKeepsGate) {
+                if !self.has(Bug::EnqueueKeepsGate) {
                     state.gate += 1;
                 }
             }
@@ -224,7 +224,7 @@ impl Protocol for RunAhead {
     const BUGS: &'static [(Bug, &'static [&'static str])] = &[
         (Bug::NoGate, &[OVERTAKEN]),
         (Bug::GateReadAfterMessages, &[OVERTAKEN]),
-        (Bug::ArrivalKeepsGate, &[OVERTAKEN]),
+        (Bug::EnqueueKeepsGate, &[OVERTAKEN]),
         (Bug::ActivityWithoutIfMatch, &[COMPLETED_TWICE]),
         (Bug::InstanceWithoutIfMatch, &[LOST_UPDATE]),
     ];

@@ -3,7 +3,7 @@
 //! | model | of |
 //! |---|---|
 //! | [`commit`] | lock, staged and plain commit, renewal, takeover, requests that arrive late, doubt |
-//! | [`ahead`] | run-ahead commits beside arrivals |
+//! | [`ahead`] | run-ahead commits beside messages from outside |
 //! | [`outbox`] | messages between instances, delivered more than once |
 //! | [`hints`] | ready work is found although hints are lost and dispatch slots move |
 //! | [`slots`] | the slot table with runtimes that die, stall and join |

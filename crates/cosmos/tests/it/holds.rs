@@ -3,9 +3,10 @@
 use crate::factory::fresh_config;
 use crate::kit::{batches_of, run, signal, turn};
 use crate::script::{again, start};
+use futures::StreamExt;
 use outlast_conformance::model::Hand;
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig};
-use outlast_cosmos_rig::{Fault, Kind, Record, Rig, Target};
+use outlast_cosmos_rig::{Fault, Kind, Record, Rig, Target, Totals};
 use outlast_provider::model::WorkItem;
 use outlast_provider::{
     Clock, HeldCounts, Hold, HoldKind, HoldOutcome, Provider, ProviderAdmin, ReleaseOutcome, TagFilter,
@@ -119,6 +120,60 @@ async fn repair_queries_and_gauges_read_no_messages_of_held_instances() {
             break;
         }
     }
+}
+
+/// The requests of three minutes in which nothing is due.
+async fn idle(world: &World) -> Totals {
+    world.queries();
+    let mut records = Vec::new();
+    for _ in 0..3 {
+        world.pass(61);
+        world.fetches_nothing().await;
+        records.extend(world.queries());
+    }
+    Totals::of(&records)
+}
+
+/// Stores copies of the held instance "held-0", many at a time.
+async fn copy_held(store: &CosmosDBProvider, numbers: std::ops::Range<usize>) {
+    const AT_A_TIME: usize = 32;
+    let documents = &store.documents("held-0").await.unwrap();
+    let copies = futures::stream::iter(numbers).map(|nth| async move {
+        store.copy_instance(documents, "held-0", &format!("held-{nth}")).await.unwrap();
+    });
+    copies.buffer_unordered(AT_A_TIME).collect::<()>().await;
+}
+
+/// The first instances are held by calls, the others are copies. The emulator takes minutes to store 10,000 of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_process_reads_nothing_and_asks_no_more_with_2_000_held_instances_than_with_none() {
+    const CALLED: usize = 50;
+    const HELD: usize = 2_000;
+    let world = World::new(CosmosDBOptions::default()).await;
+    world.fetches_nothing().await;
+    let before = idle(&world).await;
+    hold_with_messages(&world.store, 0..CALLED).await;
+    // The first fetches set the messages aside that arrived after the holds.
+    idle(&world).await;
+    copy_held(&world.store, CALLED..HELD).await;
+    let after = idle(&world).await;
+    assert_eq!((before.documents_read, after.documents_read), (0, 0));
+    // The background task looks by the time of the machine, so that a round of queries may be more or less.
+    let round = before.requests / 3;
+    assert!(round > 0, "the process looks for ready work once a minute: {before:?}");
+    assert!(after.requests.abs_diff(before.requests) <= round, "{before:?}\n{after:?}");
+    let of_one = |totals: &Totals| totals.charge / totals.requests as f64;
+    assert_eq!(of_one(&after), of_one(&before), "a query costs the same");
+
+    let gauges = world.store.get_gauges().await.unwrap();
+    let messages = gauges.orchestrator_backlog.unwrap();
+    assert_eq!((messages.due, messages.delayed), (0, 0));
+    world.queries();
+    let copy = format!("held-{}", HELD - 1);
+    assert_eq!(world.store.release_instance(&copy).await.unwrap(), ReleaseOutcome::Released);
+    let fetched = world.store.fetch_orchestration_item(HOUR, Duration::from_secs(10), None).await.unwrap();
+    let (item, ..) = fetched.expect("a turn waits");
+    assert_eq!((item.instance, item.messages), (copy.clone(), vec![signal(&copy), signal(&copy)]));
 }
 
 /// The messages of the next turn of an instance: their numbers.

@@ -5,6 +5,7 @@
 mod bad_input;
 mod cost;
 mod counting;
+mod defects;
 mod deleting;
 mod doubt;
 mod factory;

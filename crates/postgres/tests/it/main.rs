@@ -4,6 +4,7 @@
 
 mod alone;
 mod cold;
+mod defects;
 mod eager;
 mod factory;
 mod failing;

@@ -15,15 +15,18 @@ const RECORD: &str = "record_change";
 const LONGEST_TURN: Duration = Duration::from_secs(60);
 /// The pause between two tries while a turn runs.
 const TRY_AGAIN: Duration = Duration::from_millis(20);
+/// The records that are read at once to find the record of a pause.
+const RECORDS: usize = 500;
 
 /// Pause and resume, each recorded in the audit of the store. A paused instance keeps its state; its messages wait in their order,
 /// and activities that were scheduled run on. [`Client::cancel_instance`] releases a paused instance, so that it can end.
 impl Client {
     /// Pauses an instance: no runtime runs a turn of it until [`Client::resume_instance`]. Waits for a running turn. Returns whether
-    /// the instance was not held before.
+    /// the instance was not held before. A call that repeats a pause, with its actor and reason, records the pause if the audit has no
+    /// record of it.
     ///
     /// Cancellation safety: when the future is dropped, the instance is paused or not. A paused instance may lack its record in the
-    /// audit, also after an error of the store.
+    /// audit, also after an error of the store. Repeat the call.
     ///
     /// # Errors
     ///
@@ -46,7 +49,10 @@ impl Client {
             let watch = self.store.watch_instance(instance, Interest::Any);
             match self.admin()?.hold_instance(instance, hold).await? {
                 HoldOutcome::Held => break,
-                HoldOutcome::AlreadyHeld => return Ok(false),
+                HoldOutcome::AlreadyHeld => {
+                    self.record_held(instance, hold).await?;
+                    return Ok(false);
+                }
                 HoldOutcome::InTurn { .. } => {
                     if Instant::now() >= give_up {
                         return Err(ClientError::Timeout);
@@ -66,6 +72,19 @@ impl Client {
             self.audit(PAUSE, instance, &hold.actor, &hold.reason).await?;
         }
         Ok(true)
+    }
+
+    /// Records the pause of an instance that the same call made before, unless the audit has the record.
+    async fn record_held(&self, instance: &str, hold: &Hold) -> Result<(), ClientError> {
+        if hold.kind != HoldKind::Paused {
+            return Ok(());
+        }
+        match self.held_instance(instance).await? {
+            Some(held) if held.hold == *hold => {
+                self.audit_once(PAUSE, instance, &hold.actor, &hold.reason, held.held_at_ms).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Resumes an instance that is paused or parked: its messages are delivered, in their order. Returns whether it was held.
@@ -178,6 +197,31 @@ impl Client {
             result: "done".to_string(),
         };
         self.record(&entry).await
+    }
+
+    /// Records a change that was made at a time of the store, unless the audit has a record of it since then.
+    pub(super) async fn audit_once(
+        &self,
+        action: &str,
+        target: &str,
+        actor: &str,
+        reason: &str,
+        since_ms: u64,
+    ) -> Result<(), ClientError> {
+        let mut before = None;
+        loop {
+            let Some(page) = self.audit_page(before, RECORDS).await? else { return Ok(()) };
+            let is_record = |AuditRecord { at_ms, entry, .. }: &AuditRecord| {
+                *at_ms >= since_ms && entry.action == action && entry.target == target
+            };
+            if page.iter().any(is_record) {
+                return Ok(());
+            }
+            match page.last() {
+                Some(oldest) if page.len() == RECORDS && oldest.at_ms >= since_ms => before = Some(oldest.id),
+                _ => return self.audit(action, target, actor, reason).await,
+            }
+        }
     }
 
     /// Records a change that was made. An error says so, because a caller that repeats the change would make it twice.

@@ -28,7 +28,8 @@ impl Client {
     /// paused before.
     ///
     /// Cancellation safety: when the future is dropped, the orchestration is paused or not. A paused orchestration may lack its record
-    /// in the audit, and running instances are held at their next turn.
+    /// in the audit, and running instances are held at their next turn. The same holds after an error of the store. A call that repeats
+    /// the pause, with its actor and reason, records it if the audit has no record of it.
     ///
     /// # Errors
     ///
@@ -45,7 +46,7 @@ impl Client {
                 self.audit(PAUSE, orchestration, actor, reason).await?;
                 tokio::time::sleep(FRESH).await;
             }
-            HoldOutcome::AlreadyHeld => {}
+            HoldOutcome::AlreadyHeld => self.record_paused(orchestration, actor, reason).await?,
             _ => return Err(unsupported()),
         }
         let hold = hold_of(&PausedOrchestration {
@@ -76,6 +77,18 @@ impl Client {
                 Some(next) => query.after = Some(next),
                 None => return Ok(paused),
             }
+        }
+    }
+
+    /// Records the pause of an orchestration that the same call made before, unless the audit has the record.
+    async fn record_paused(&self, orchestration: &str, actor: &str, reason: &str) -> Result<(), ClientError> {
+        let paused = self.paused_orchestrations().await?.unwrap_or_default();
+        let same = paused.iter().find(|paused| {
+            paused.orchestration == orchestration && paused.actor == actor && paused.reason == reason
+        });
+        match same {
+            Some(paused) => self.audit_once(PAUSE, orchestration, actor, reason, paused.paused_at_ms).await,
+            None => Ok(()),
         }
     }
 

@@ -22,17 +22,39 @@ impl FaultyStore {
         self.inner().as_management_capability().expect("a store with a management interface")
     }
 
-    /// Records that the caller must record a change.
-    pub(super) fn owes(&self, actions: &'static [&'static str], target: &str, by: Option<(&str, &str)>) {
-        let owed = Owed {
+    fn owed(&self, actions: &'static [&'static str], target: &str, by: Option<(&str, &str)>) -> Owed {
+        Owed {
             node: self.caller.node,
             disturbances: self.disturbances(),
             at_ms: self.shared.now_ms(),
             actions,
             target: target.to_string(),
             by: by.map(|(actor, reason)| (actor.to_string(), reason.to_string())),
-        };
+        }
+    }
+
+    /// Records that the caller must record a change.
+    pub(super) fn owes(&self, actions: &'static [&'static str], target: &str, by: Option<(&str, &str)>) {
+        let owed = self.owed(actions, target, by);
         self.shared.performed().audit.owes(owed);
+    }
+
+    /// The caller must record a pause that was made, and may record one that failed after it was made, when it repeats the pause.
+    fn paused(
+        &self,
+        actions: &'static [&'static str],
+        target: &str,
+        by: (&str, &str),
+        outcome: &Result<HoldOutcome, ProviderError>,
+    ) {
+        match outcome {
+            Ok(HoldOutcome::Held) => self.owes(actions, target, Some(by)),
+            Err(_) if self.shared.backend.statements.may_hide_commits() => {
+                let pause = self.owed(actions, target, Some(by));
+                self.shared.performed().audit.may_record(pause);
+            }
+            Ok(_) | Err(_) => {}
+        }
     }
 
     /// The hold of an instance, read without faults.
@@ -78,11 +100,9 @@ impl ProviderAdmin for FaultyStore {
     );
 
     async fn hold_instance(&self, instance: &str, hold: &Hold) -> Result<HoldOutcome, ProviderError> {
-        let outcome = self.admin().hold_instance(instance, hold).await?;
-        if outcome == HoldOutcome::Held {
-            self.owes(PAUSED, instance, Some((&hold.actor, &hold.reason)));
-        }
-        Ok(outcome)
+        let outcome = self.admin().hold_instance(instance, hold).await;
+        self.paused(PAUSED, instance, (&hold.actor, &hold.reason), &outcome);
+        outcome
     }
 
     async fn release_instance(&self, instance: &str) -> Result<ReleaseOutcome, ProviderError> {
@@ -102,11 +122,9 @@ impl ProviderAdmin for FaultyStore {
         actor: &str,
         reason: &str,
     ) -> Result<HoldOutcome, ProviderError> {
-        let outcome = self.admin().pause_orchestration(orchestration, actor, reason).await?;
-        if outcome == HoldOutcome::Held {
-            self.owes(ORCHESTRATION_PAUSED, orchestration, Some((actor, reason)));
-        }
-        Ok(outcome)
+        let outcome = self.admin().pause_orchestration(orchestration, actor, reason).await;
+        self.paused(ORCHESTRATION_PAUSED, orchestration, (actor, reason), &outcome);
+        outcome
     }
 
     async fn resume_orchestration(&self, orchestration: &str) -> Result<ReleaseOutcome, ProviderError> {

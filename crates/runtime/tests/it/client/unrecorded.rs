@@ -2,8 +2,9 @@
 
 use super::*;
 use async_trait::async_trait;
-use outlast_provider::{AuditEntry, ProviderAdmin, ProviderError, forward_provider};
+use outlast_provider::{AuditEntry, Clock, ProviderAdmin, ProviderError, forward_provider};
 use outlast_runtime::{BulkChange, BulkVerb};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A store whose audit cannot be written.
 struct FullAudit(MemoryProvider);
@@ -22,6 +23,105 @@ impl ProviderAdmin for FullAudit {
 
     async fn append_audit(&self, _entry: &AuditEntry) -> Result<bool, ProviderError> {
         Err(ProviderError::retryable("append_audit", "the disk is full"))
+    }
+}
+
+/// A clock on which no two calls are at the same time.
+#[derive(Default)]
+struct Ticks(AtomicU64);
+
+impl Clock for Ticks {
+    fn now_ms(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::SeqCst)
+    }
+}
+
+/// A store whose audit fails to be written once.
+struct FailsOnce {
+    store: MemoryProvider,
+    fails: AtomicBool,
+}
+
+impl Provider for FailsOnce {
+    forward_provider!(Provider, |this| this.store, except(as_management_capability));
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl ProviderAdmin for FailsOnce {
+    forward_provider!(ProviderAdmin, |this| this.store, except(append_audit));
+
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<bool, ProviderError> {
+        match self.fails.swap(false, Ordering::SeqCst) {
+            true => Err(ProviderError::retryable("append_audit", "the disk is full")),
+            false => self.store.append_audit(entry).await,
+        }
+    }
+}
+
+fn fails_once() -> Arc<FailsOnce> {
+    let store = MemoryProvider::with_clock(Arc::new(Ticks::default()));
+    Arc::new(FailsOnce { store, fails: AtomicBool::new(true) })
+}
+
+/// Actor and action of all records, oldest first.
+async fn records(client: &Client) -> Vec<(String, String)> {
+    let page = client.audit_page(None, 5_000).await.unwrap().unwrap();
+    let of_changes = page.into_iter().rev().filter(|record| record.entry.action != "filler");
+    of_changes.map(|record| (record.entry.actor, record.entry.action)).collect()
+}
+
+/// More records than a client reads at once.
+async fn fill(client: &Client) {
+    let filler =
+        AuditEntry { action: "filler".to_string(), target: "Flow".to_string(), ..AuditEntry::default() };
+    for _ in 0..1_200 {
+        client.append_audit(&filler).await.unwrap();
+    }
+}
+
+fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
+    of.iter().map(|(actor, action)| ((*actor).to_string(), (*action).to_string())).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn pause_of_an_orchestration_without_a_record_is_recorded_once_by_its_repetition() {
+    let store = fails_once();
+    let client = Client::new(store.clone());
+    let unrecorded = client.pause_orchestration("Flow", "ada", "a test").await.unwrap_err();
+    assert!(unrecorded.change_was_made(), "{unrecorded}");
+    fill(&client).await;
+    assert_eq!(client.pause_orchestration("Flow", "bob", "a test").await.unwrap(), 0);
+    assert_eq!(client.pause_orchestration("Flow", "ada", "another one").await.unwrap(), 0);
+    assert_eq!(records(&client).await, [], "these calls did not pause it");
+    assert_eq!(client.pause_orchestration("Flow", "ada", "a test").await.unwrap(), 0);
+    let once = [("ada", "orchestration.pause")];
+    assert_eq!(records(&client).await, pairs(&once));
+    fill(&client).await;
+    assert_eq!(client.pause_orchestration("Flow", "ada", "a test").await.unwrap(), 0);
+    assert_eq!(records(&client).await, pairs(&once), "the record is found behind others");
+    // The record of an earlier pause is not that of a later one.
+    client.resume_orchestration("Flow", "ada", "a test").await.unwrap();
+    store.fails.store(true, Ordering::SeqCst);
+    client.pause_orchestration("Flow", "ada", "a test").await.unwrap_err();
+    client.pause_orchestration("Flow", "ada", "a test").await.unwrap();
+    assert_eq!(records(&client).await, pairs(&[once[0], ("ada", "orchestration.resume"), once[0]]));
+}
+
+#[tokio::test]
+async fn pause_of_an_instance_without_a_record_is_recorded_once_by_its_repetition() {
+    let store = fails_once();
+    let client = Client::new(store.clone());
+    two_instances(&*store).await;
+    check_error("pause", "running", client.pause_instance("running", "ada", "a test").await);
+    assert!(!client.pause_instance("running", "bob", "a test").await.unwrap());
+    assert_eq!(records(&client).await, [], "bob did not pause it");
+    for _ in 0..2 {
+        assert!(!client.pause_instance("running", "ada", "a test").await.unwrap());
+        assert_eq!(records(&client).await, pairs(&[("ada", "instance.pause")]));
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod activities;
 mod children;
+// The page has half a line for it.
+#[rustfmt::skip]
 mod coming_from;
 mod configuration;
 mod determinism;
