@@ -34,6 +34,8 @@ mod leased;
 mod list;
 mod listener;
 mod message;
+#[cfg(feature = "test-hooks")]
+mod modelled;
 mod names;
 mod node;
 mod notify;
@@ -52,6 +54,7 @@ mod resend;
 mod reset;
 mod retention;
 mod room;
+mod row;
 mod scheduler;
 mod schema;
 mod serve;
@@ -72,6 +75,8 @@ pub use options::{ConnectionConfig, MigrationPolicy, ProviderConfig};
 pub use password::PasswordSource;
 pub use provider::PostgresProvider;
 pub use reader::PostgresReader;
+#[cfg(feature = "test-hooks")]
+pub use modelled::{LinkFault, LinkFaults, ModelledServer, ModelledStore, ServerRows};
 #[cfg(feature = "test-hooks")]
 pub use steps::{Faults, Step};
 #[cfg(feature = "test-hooks")]

@@ -46,14 +46,9 @@ pub enum Bug {
     LivingTakenForDead,
 }
 
-/// The shipped defects that the simulator must find. The tests of the PostgreSQL store find those of its scheduler.
+/// The shipped defects that the simulator must find.
 pub fn shipped_bugs() -> Vec<Bug> {
-    let first_of_postgres = Shipped::ALL.iter().position(|defect| *defect == Shipped::ClientRequestLost);
-    Shipped::ALL
-        .iter()
-        .take(first_of_postgres.unwrap_or(usize::MAX))
-        .map(|defect| Bug::Shipped(*defect))
-        .collect()
+    Shipped::ALL.iter().map(|defect| Bug::Shipped(*defect)).collect()
 }
 
 /// All defects of the simulator's wrapper and of the memory store that the simulator must find. Other defects of the memory store change nothing that the runtime relies
@@ -123,6 +118,12 @@ impl Bug {
             Self::Shipped(defect) => Some(defect),
             _ => None,
         }
+    }
+
+    /// Whether this is a defect of the PostgreSQL scheduler, which no other store has.
+    pub(crate) fn is_of_postgres(self) -> bool {
+        let place = |wanted| Shipped::ALL.iter().position(|defect| *defect == wanted);
+        self.shipped().is_some_and(|defect| place(defect) >= place(Shipped::ClientRequestLost))
     }
 
     /// The name on the command line.

@@ -13,8 +13,16 @@ struct Lease {
     holder: Holder,
     /// A call under this lease failed, and may have been committed.
     in_doubt: bool,
+    /// A task of the store has a call under this lease, which may be committed.
+    is_in_flight: bool,
     /// Another node has leased the same subject since.
     is_taken_over: bool,
+}
+
+impl Lease {
+    fn is_known(&self) -> bool {
+        !self.in_doubt && !self.is_in_flight && !self.is_taken_over
+    }
 }
 
 /// The node that holds a lease, and its number of disturbances when the lease was granted.
@@ -38,7 +46,7 @@ impl Leases {
         let (subject, holder) = lease;
         let mut problem = Ok(());
         let others = self.0.values_mut().filter(|other| other.subject == subject);
-        for other in others.filter(|other| !other.in_doubt && !other.is_taken_over) {
+        for other in others.filter(|other| other.is_known()) {
             if other.ends > now {
                 let left = other.ends - now;
                 problem = Err(format!("I6: {subject} is leased twice; the other lease has {left} ms left"));
@@ -52,7 +60,7 @@ impl Leases {
             other.is_taken_over = true;
         }
         let ends = now.saturating_add(ms);
-        let lease = Lease { subject, ends, holder, in_doubt: false, is_taken_over: false };
+        let lease = Lease { subject, ends, holder, in_doubt: false, is_in_flight: false, is_taken_over: false };
         self.0.insert(token.to_string(), lease);
         problem
     }
@@ -62,7 +70,7 @@ impl Leases {
         for other in self.0.values_mut().filter(|other| other.subject == subject) {
             other.in_doubt = true;
         }
-        let lease = Lease { subject, ends: 0, holder, in_doubt: true, is_taken_over: true };
+        let lease = Lease { subject, ends: 0, holder, in_doubt: true, is_in_flight: false, is_taken_over: true };
         self.0.insert(token.to_string(), lease);
     }
 
@@ -85,7 +93,7 @@ impl Leases {
     /// Checks a commit that was made without a lease. Fails if the subject is leased.
     pub(crate) fn committed_without_lease(&self, subject: &str, now: u64) -> Result<(), String> {
         let held = self.0.values().filter(|lease| lease.subject == subject && lease.ends > now);
-        match held.filter(|lease| !lease.in_doubt && !lease.is_taken_over).count() {
+        match held.filter(|lease| lease.is_known()).count() {
             0 => Ok(()),
             _ => Err(format!("I6: {subject} was committed without a lease while a node held its lease")),
         }
@@ -97,8 +105,15 @@ impl Leases {
 
     /// The tokens of the leases of a node, as far as they are known.
     pub(crate) fn of_node(&self, node: usize) -> Vec<String> {
-        let known = |lease: &Lease| lease.holder.node == node && !lease.in_doubt && !lease.is_taken_over;
+        let known = |lease: &Lease| lease.holder.node == node && lease.is_known();
         self.0.iter().filter(|(_, lease)| known(lease)).map(|(token, _)| token.clone()).collect()
+    }
+
+    /// Marks a lease while a task of the store has a call under it.
+    pub(crate) fn in_flight(&mut self, token: &str, is_in_flight: bool) {
+        if let Some(lease) = self.0.get_mut(token) {
+            lease.is_in_flight = is_in_flight;
+        }
     }
 
     /// Marks a lease after a failed call: the lease may be extended or gone.

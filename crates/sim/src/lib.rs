@@ -38,6 +38,7 @@ mod mirror;
 mod node;
 mod performed;
 mod plan;
+mod postgres_world;
 mod program;
 mod recorded;
 mod shared;

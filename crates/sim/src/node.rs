@@ -46,7 +46,7 @@ impl Process {
         let store = match opened {
             Ok(store) => store,
             Err(error) => {
-                let reason = shared.backend.without_folder(&error.to_string());
+                let reason = shared.backend.without_folder(&error);
                 return shared.note(&self.name, &format!("cannot open the store: {reason}"));
             }
         };
@@ -241,13 +241,13 @@ impl Process {
 
 /// Ends the leases of a node that another process regards as dead, and counts the deliveries. Returns the tokens of the ended leases.
 async fn take_for_dead(shared: &Shared, node: usize) -> Vec<String> {
-    let mut ended = Vec::new();
+    let (mut ended, outside) = (Vec::new(), shared.backend.outside());
     let tokens = shared.performed().leases.of_node(node);
     for token in tokens {
         let is_turn = shared.performed().turns.contains_key(&token);
         let abandoned = match is_turn {
-            true => shared.store().abandon_orchestration_item(&token, None, false).await,
-            false => shared.store().abandon_work_item(&token, None, false).await,
+            true => outside.abandon_orchestration_item(&token, None, false).await,
+            false => outside.abandon_work_item(&token, None, false).await,
         };
         if abandoned.is_ok() {
             ended.push(token);

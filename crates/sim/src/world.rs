@@ -65,7 +65,11 @@ pub struct Outcome {
 
 /// Runs the world of a seed.
 pub fn run(seed: u64, settings: &Settings) -> Outcome {
-    run_plan(Plan::of(seed).without(&settings.cut), settings)
+    let mut plan = Plan::of(seed);
+    if settings.bug.is_some_and(Bug::is_of_postgres) {
+        plan = plan.on_postgres();
+    }
+    run_plan(plan.without(&settings.cut), settings)
 }
 
 /// Runs the world of a plan.
@@ -101,6 +105,7 @@ async fn run_shared(shared: &Arc<Shared>) -> Outcome {
     let (digest, lines) = (trace.digest(), trace.take_lines());
     let setting = shared.plan.describe();
     shared.tally().statements(&shared.backend.statements.injected());
+    shared.tally().links(&shared.backend.link_faults());
     shared.tally().worlds.increment(shared.plan.store.name());
     shared.tally().recoveries = shared.backend.recoveries();
     shared.tally().rows_ahead_of_clock = shared.backend.rows_ahead_of_clock();
