@@ -164,8 +164,9 @@ impl Link {
 
     /// Sends a transaction and waits for its answers. Sets `in_doubt` to false if an error means that nothing is stored.
     ///
-    /// The answers arrive at the moment of the commit: the invariants of a world compare the leases of processes in the order of the
-    /// commits.
+    /// The answer to requests under leases, and to a fetch that gets a lease, arrives at the moment of the commit: the invariants of a
+    /// world compare the leases of processes in the order of the commits. Other answers take their time, in which commits of this and
+    /// other processes come.
     pub(crate) async fn exchange(
         &self,
         transaction: &Transaction,
@@ -187,7 +188,13 @@ impl Link {
                 self.server.execute(self.id(), transaction, secrets, notifies);
                 Err(lost("modelled: lost after the commit"))
             }
-            None => Ok(self.server.execute(self.id(), transaction, secrets, notifies)),
+            None => {
+                let done = self.server.execute(self.id(), transaction, secrets, notifies);
+                if !execute::is_about_leases(transaction, &done) {
+                    self.arrives().await;
+                }
+                Ok(done)
+            }
         }
     }
 

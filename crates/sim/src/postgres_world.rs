@@ -129,7 +129,8 @@ impl Links {
         let state = LinkState { rng: Rng::stream(plan.seed, "links"), happened: Counts::default() };
         Self {
             rates: plan.link_fault_rates.clone(),
-            longest_delay_ms: plan.latency_ms,
+            // Short beside a lease, which a renewal in time must keep.
+            longest_delay_ms: Rng::stream(plan.seed, "link delays").pick(&[0, 2, 5, 10]),
             has_faults: AtomicBool::new(true),
             state: Mutex::new(state),
         }

@@ -3,6 +3,7 @@
 
 use super::{Held, ModelledRow, ModelledServer, State, at_once};
 use crate::ask::{ActivityAsk, TurnAsk};
+use crate::db::cell;
 use crate::functions::{
     COMMIT_DONE, COMMIT_QUEUED, COMMIT_REFUSED, MEMBER, commit, enqueue_messages, fetch_activities,
     fetch_turns, start,
@@ -101,6 +102,19 @@ impl ModelledServer {
         }
         done
     }
+}
+
+/// Whether the transaction had requests under leases, or took leases.
+pub(super) fn is_about_leases(transaction: &Transaction, done: &Done) -> bool {
+    let batch = &transaction.batch;
+    let has_lease = |column: usize| {
+        move |row: &Row| cell::<Option<Vec<u8>>>(row, column).is_ok_and(|secret| secret.is_some())
+    };
+    !(batch.commits.is_empty() && batch.renewals.is_empty() && batch.abandons.is_empty())
+        || done.messages.iter().any(has_lease(enqueue_messages::SECRET))
+        || done.starts.iter().any(has_lease(start::SECRET))
+        || done.turns.iter().flatten().any(has_lease(fetch_turns::SECRET))
+        || done.activities.iter().flatten().any(has_lease(fetch_activities::SECRET))
 }
 
 /// A transaction in progress.

@@ -86,8 +86,7 @@ impl FaultyStore {
             let call = self.inner().complete_with_turn(token, completion.clone(), ahead);
             let completed = self.under_lease(token, call).await?;
             self.record_commit(token);
-            let known = self.shared.performed().completed(&completion);
-            self.shared.require(known);
+            self.record_outcome(&completion);
             if let Completion::WithTurn { .. } = completed {
                 self.committed_ahead(&instance, execution_id, compared, disturbances_before);
             }

@@ -39,8 +39,7 @@ impl FaultyStore {
             if let FusedCompletion::WithTurn { .. } = completed {
                 for outcome in &outcomes {
                     self.record_commit(&outcome.lock_token);
-                    let known = self.shared.performed().completed(&outcome.completion);
-                    self.shared.require(known);
+                    self.record_outcome(&outcome.completion);
                 }
                 self.committed_ahead(&instance, execution_id, compared, disturbances_before);
                 let stored_once = self.none_is_queued(&instance, &completions).await;

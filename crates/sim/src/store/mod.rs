@@ -331,8 +331,7 @@ impl Provider for FaultyStore {
             self.under_lease(token, self.inner().ack_work_item(token, completion.clone())).await?;
             self.record_commit(token);
             if let Some(completion) = &completion {
-                let completed = self.shared.performed().completed(completion);
-                self.shared.require(completed);
+                self.record_outcome(completion);
                 if fault == Some(Fault::Duplicate) {
                     self.duplicate(completion).await;
                 }
@@ -416,9 +415,13 @@ impl Provider for FaultyStore {
     ) -> Result<(), ProviderError> {
         let detail = format!("{} after {delay:?}", short(token));
         let call = async {
+            let disturbances_before = self.disturbances();
             let answer = self.under_lease(token, self.inner().abandon_work_noted(token, delay, error)).await;
+            // A lease that is given back again counts as given back, with or without the note.
+            let is_certain = answer.is_ok()
+                && !(self.shared.backend.has_tasks() && self.disturbances() != disturbances_before);
             if answer.is_ok() || self.shared.backend.may_hide_commits() {
-                self.shared.performed().noted(token, error, answer.is_ok());
+                self.shared.performed().noted(token, error, is_certain);
             }
             answer?;
             self.abandoned(token);

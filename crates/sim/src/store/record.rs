@@ -80,7 +80,7 @@ impl FaultyStore {
 
     pub(super) fn record_commit(&self, token: &str) {
         let now = self.shared.clock.now_ms();
-        let committed = self.shared.performed().leases.committed(token, now);
+        let committed = self.shared.performed().leases.committed(token, now, self.shared.backend.has_tasks());
         self.shared.require(committed);
     }
 
@@ -127,6 +127,13 @@ impl FaultyStore {
             }
         }
         answer
+    }
+
+    /// Records an accepted outcome of an activity. A store with tasks recognises an outcome that it is asked to store again.
+    pub(super) fn record_outcome(&self, completion: &WorkItem) {
+        let may_repeat = self.shared.backend.has_tasks();
+        let known = self.shared.performed().completed(completion, may_repeat);
+        self.shared.require(known);
     }
 
     /// Makes a call under one lease.
