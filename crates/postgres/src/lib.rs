@@ -71,12 +71,12 @@ mod url;
 pub use counters::PostgresStats;
 pub use error::PostgresError;
 pub use examine::PostgresExamination;
+#[cfg(feature = "test-hooks")]
+pub use modelled::{LinkFault, LinkFaults, ModelledServer, ModelledStore, ServerRows};
 pub use options::{ConnectionConfig, MigrationPolicy, ProviderConfig};
 pub use password::PasswordSource;
 pub use provider::PostgresProvider;
 pub use reader::PostgresReader;
-#[cfg(feature = "test-hooks")]
-pub use modelled::{LinkFault, LinkFaults, ModelledServer, ModelledStore, ServerRows};
 #[cfg(feature = "test-hooks")]
 pub use steps::{Faults, Step};
 #[cfg(feature = "test-hooks")]

@@ -3,8 +3,8 @@
 
 use crate::bug::Bug;
 use crate::clock::SkewedClock;
-use crate::mirror::Mirror;
 use crate::fault::Fault;
+use crate::mirror::Mirror;
 use crate::plan::{Plan, StoreKind};
 use crate::postgres_world::PostgresWorld;
 use crate::sqlite_file::SqliteFile;
@@ -168,6 +168,14 @@ impl Backend {
         match &self.store {
             Store::Postgres(postgres) => postgres.links().happened(),
             _ => Counts::default(),
+        }
+    }
+
+    /// Waits until a task of the store runs without end.
+    pub(crate) async fn runaway(&self) {
+        match &self.store {
+            Store::Postgres(postgres) => postgres.links().runaway().await,
+            _ => std::future::pending().await,
         }
     }
 

@@ -64,7 +64,8 @@ impl Leases {
             other.is_taken_over = true;
         }
         let ends = now.saturating_add(ms);
-        let lease = Lease { subject, ends, holder, in_doubt: false, is_in_flight: false, is_taken_over: false };
+        let lease =
+            Lease { subject, ends, holder, in_doubt: false, is_in_flight: false, is_taken_over: false };
         self.leases.insert(token.to_string(), lease);
         problem
     }
@@ -74,7 +75,8 @@ impl Leases {
         for other in self.leases.values_mut().filter(|other| other.subject == subject) {
             other.in_doubt = true;
         }
-        let lease = Lease { subject, ends: 0, holder, in_doubt: true, is_in_flight: false, is_taken_over: true };
+        let lease =
+            Lease { subject, ends: 0, holder, in_doubt: true, is_in_flight: false, is_taken_over: true };
         self.leases.insert(token.to_string(), lease);
     }
 

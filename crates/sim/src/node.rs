@@ -245,12 +245,16 @@ async fn take_for_dead(shared: &Shared, node: usize) -> Vec<String> {
     let tokens = shared.performed().leases.of_node(node);
     for token in tokens {
         let is_turn = shared.performed().turns.contains_key(&token);
+        // Until the caller knows the answers to all these calls, another node may have leased the item.
+        shared.performed().leases.in_flight(&token, true);
         let abandoned = match is_turn {
             true => outside.abandon_orchestration_item(&token, None, false).await,
             false => outside.abandon_work_item(&token, None, false).await,
         };
-        if abandoned.is_ok() {
-            ended.push(token);
+        match abandoned {
+            Ok(()) => ended.push(token),
+            Err(_) if shared.backend.may_hide_commits() => shared.performed().leases.mark_in_doubt(&token),
+            Err(_) => shared.performed().leases.in_flight(&token, false),
         }
     }
     ended

@@ -200,8 +200,7 @@ impl Plan {
             }
         }
         // Half of the worlds that had the memory store.
-        let is_on_postgres =
-            store == StoreKind::Memory && Rng::stream(seed, "postgres").per_mille(500);
+        let is_on_postgres = store == StoreKind::Memory && Rng::stream(seed, "postgres").per_mille(500);
         if is_on_postgres { plan.on_postgres() } else { plan }
     }
 
@@ -226,9 +225,8 @@ impl Plan {
     /// stored a message with a delay.
     pub(crate) fn idle_poll(&self) -> Duration {
         let jumps = self.process_fault_means_ms.contains_key(&Fault::StoreClockJump);
-        let is_delayed = |root: &Root| {
-            root.actions.iter().any(|(_, action)| matches!(action, Action::StartOrSend(..)))
-        };
+        let is_delayed =
+            |root: &Root| root.actions.iter().any(|(_, action)| matches!(action, Action::StartOrSend(..)));
         match jumps || self.roots.iter().any(is_delayed) {
             true => Duration::from_secs(1),
             false => Duration::from_secs(60),

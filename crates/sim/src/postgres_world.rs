@@ -5,15 +5,18 @@ use crate::clock::SkewedClock;
 use crate::fault::Fault;
 use crate::plan::Plan;
 use outlast_memory::MemoryProvider;
-use outlast_postgres::{LinkFault, LinkFaults, ModelledServer, ModelledStore, ProviderConfig, ServerRows};
+use outlast_postgres::{
+    Faults, LinkFault, LinkFaults, ModelledServer, ModelledStore, ProviderConfig, ServerRows, Step,
+};
 use outlast_provider::{Clock, Provider};
 use outlast_testkit::counts::Counts;
 use outlast_testkit::entropy::SeededEntropy;
 use outlast_testkit::rng::Rng;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// The faults of connections, with their usual rate in thousandths of the transactions, or of the notifications.
 pub(crate) const LINK_FAULTS: &[(Fault, u64)] = &[
@@ -71,9 +74,15 @@ impl PostgresWorld {
         let mut config = ProviderConfig::url("postgres://localhost/modelled?sslmode=disable");
         config.pool_size = Some(10);
         let mut rng = Rng::stream(plan.seed, "postgres options");
-        config.lanes = rng.pick(&[1, 2, 2, 3]);
+        config.lanes = rng.pick(&[1, 1, 2, 3]);
         config.poll_interval = plan.foreign_poll;
         config.idle_poll_interval = plan.idle_poll();
+        let asked = Arc::clone(&links);
+        config.faults = Some(Faults::new(move |step, _| {
+            if step == Step::Take {
+                asked.lane_asks();
+            }
+        }));
         let open = |process| open(&config, &server, plan.seed, process);
         let outside = Arc::new(open("outside").expect("a modelled store opens"));
         Self { seed: plan.seed, config, rows: store, server, outside, links }
@@ -116,8 +125,15 @@ pub(crate) struct Links {
     rates: BTreeMap<Fault, u64>,
     longest_delay_ms: u64,
     has_faults: AtomicBool,
+    /// How often lanes have asked for a transaction.
+    asked: AtomicU64,
+    runaway: Notify,
     state: Mutex<LinkState>,
 }
+
+/// Limit of the questions of all lanes in one world. Virtual time does not advance while a lane asks again and again; this limit ends such a
+/// world.
+const MOST_QUESTIONS: u64 = 500_000;
 
 struct LinkState {
     rng: Rng,
@@ -130,14 +146,27 @@ impl Links {
         Self {
             rates: plan.link_fault_rates.clone(),
             // Short beside a lease, which a renewal in time must keep.
-            longest_delay_ms: Rng::stream(plan.seed, "link delays").pick(&[0, 2, 5, 10]),
+            longest_delay_ms: Rng::stream(plan.seed, "link delays").pick(&[0, 5, 10, 15]),
             has_faults: AtomicBool::new(true),
+            asked: AtomicU64::new(0),
+            runaway: Notify::new(),
             state: Mutex::new(state),
         }
     }
 
     fn state(&self) -> MutexGuard<'_, LinkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lane_asks(&self) {
+        if self.asked.fetch_add(1, Relaxed) == MOST_QUESTIONS {
+            self.runaway.notify_one();
+        }
+    }
+
+    /// Waits until a lane asks for transactions without end.
+    pub(crate) async fn runaway(&self) {
+        self.runaway.notified().await;
     }
 
     pub(crate) fn heal(&self) {

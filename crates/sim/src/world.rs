@@ -29,11 +29,13 @@ pub struct Settings {
     pub keep_lines: usize,
     /// Faults and roots to leave out.
     pub cut: Cut,
+    /// Whether the world has the PostgreSQL store, whatever its plan says.
+    pub postgres: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { bug: None, keep_lines: 60, cut: Cut::default() }
+        Self { bug: None, keep_lines: 60, cut: Cut::default(), postgres: false }
     }
 }
 
@@ -66,7 +68,7 @@ pub struct Outcome {
 /// Runs the world of a seed.
 pub fn run(seed: u64, settings: &Settings) -> Outcome {
     let mut plan = Plan::of(seed);
-    if settings.bug.is_some_and(Bug::is_of_postgres) {
+    if settings.postgres || settings.bug.is_some_and(Bug::is_of_postgres) {
         plan = plan.on_postgres();
     }
     run_plan(plan.without(&settings.cut), settings)
@@ -158,6 +160,9 @@ impl World {
         let ended = tokio::select! {
             biased;
             () = shared.failed.notified() => Ok(()),
+            () = shared.backend.runaway() => {
+                Err("I7: runaway: a lane of the PostgreSQL store asks for transactions without end".to_string())
+            }
             ended = self.phases(&mut clients) => ended,
         };
         if let Err(failure) = ended {

@@ -58,7 +58,8 @@ impl ModelledServer {
         for (item, message) in batch.messages.iter().enumerate() {
             let row = execution.enqueue(message);
             let row = row.with(enqueue_messages::MEMBER, Type::INT4, number(item + 1));
-            let leased = turn_of(item).and_then(|(row, ask, hand_off)| execution.hand_off_turn(row, ask, hand_off));
+            let leased =
+                turn_of(item).and_then(|(row, ask, hand_off)| execution.hand_off_turn(row, ask, hand_off));
             done.messages.push(match leased {
                 None => row.row(),
                 Some(secret) => row
@@ -74,7 +75,8 @@ impl ModelledServer {
             let row = execution.start(start_request);
             done.starts.push(row.with(start::MEMBER, Type::INT4, number(nth + 1)).row());
             let item = batch.messages.len() + nth;
-            let leased = turn_of(item).and_then(|(row, ask, hand_off)| execution.hand_off_turn(row, ask, hand_off));
+            let leased =
+                turn_of(item).and_then(|(row, ask, hand_off)| execution.hand_off_turn(row, ask, hand_off));
             if let Some(secret) = leased {
                 let row = ModelledRow::empty(start::SECRET + 1)
                     .with(start::AT, Type::INT8, execution.at())
@@ -240,7 +242,8 @@ impl Execution<'_> {
     /// Leases the first turn of an instance that the transaction has begun. Refused if the store would give the fetch another turn first.
     fn hand_off_turn(&mut self, row: &MessageRow, ask: &TurnAsk, hand_off: &HandOff) -> Option<Secret> {
         let turn = self.fetch_turn(ask)?;
-        let is_first = turn.created_at_ms.is_none() && turn.item.messages.len() == 1 && turn.attempt_count == 1;
+        let is_first =
+            turn.created_at_ms.is_none() && turn.item.messages.len() == 1 && turn.attempt_count == 1;
         if turn.item.instance != row.instance_id || !is_first {
             let _ = at_once(self.server.store().abandon_orchestration_item(&turn.lock_token, None, true));
             return None;
@@ -383,9 +386,13 @@ impl Execution<'_> {
     /// Returns the id of the activity's row.
     fn hold_activity(&mut self, secret: Secret, work: &FetchedWork) -> i64 {
         let id = self.next_id();
-        let WorkItem::ActivityExecute { instance, execution_id, id: event, .. } = &work.item else { return id };
+        let WorkItem::ActivityExecute { instance, execution_id, id: event, .. } = &work.item else {
+            return id;
+        };
         let (token, instance) = (work.lock_token.clone(), instance.clone());
-        self.state.leases.insert(secret, Held { token, instance, activity: Some((id, *execution_id, *event)) });
+        self.state
+            .leases
+            .insert(secret, Held { token, instance, activity: Some((id, *execution_id, *event)) });
         id
     }
 
@@ -412,9 +419,11 @@ impl Execution<'_> {
                 .with(fetch_activities::FAILURES, Type::INT4, notes.failures.cast_signed())
                 .with(fetch_activities::LAST_ERROR, Type::TEXT, notes.last_error);
             if let Some((name, version)) = &work.orchestration {
-                row = row
-                    .with(fetch_activities::NAME, Type::TEXT, name)
-                    .with(fetch_activities::VERSION, Type::TEXT, version);
+                row = row.with(fetch_activities::NAME, Type::TEXT, name).with(
+                    fetch_activities::VERSION,
+                    Type::TEXT,
+                    version,
+                );
             }
             rows.push(row.row());
         }

@@ -12,8 +12,8 @@ use outlast_provider::{
     AuditEntry, Completion, DeadLetterOutcome, DispatcherCapabilityFilter, EagerStart, EnqueueOnce,
     ExecutionMetadata, FetchedTurn, FetchedWork, FusedCompletion, Hold, HoldOutcome, InstanceWatch, Interest,
     LeasedOutcome, OrchestrationItem, Provider, ProviderAdmin, ProviderError, ReleaseOutcome, ResetOutcome,
-    ResetPlan, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
-    TurnCommit, TurnRequest, WorkRequest, forward_provider,
+    ResetPlan, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
+    TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use outlast_provider_kit::queue::PerQueue;
 use std::sync::Arc;
@@ -303,11 +303,7 @@ impl ProviderAdmin for ModelledStore {
         Ok(outcome)
     }
 
-    async fn requeue_dead_letter(
-        &self,
-        id: u64,
-        entry: &AuditEntry,
-    ) -> Answer<DeadLetterOutcome> {
+    async fn requeue_dead_letter(&self, id: u64, entry: &AuditEntry) -> Answer<DeadLetterOutcome> {
         let outcome = self.admin().requeue_dead_letter(id, entry).await?;
         self.changed();
         Ok(outcome)

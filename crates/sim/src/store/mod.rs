@@ -416,6 +416,10 @@ impl Provider for FaultyStore {
         let detail = format!("{} after {delay:?}", short(token));
         let call = async {
             let disturbances_before = self.disturbances();
+            if self.shared.backend.has_tasks() {
+                // A task of the store may store the note after its caller is gone.
+                self.shared.performed().noted(token, error, false);
+            }
             let answer = self.under_lease(token, self.inner().abandon_work_noted(token, delay, error)).await;
             // A lease that is given back again counts as given back, with or without the note.
             let is_certain = answer.is_ok()
