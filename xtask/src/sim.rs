@@ -12,6 +12,7 @@ Options of the simulator:
   --score A..B    runs each known defect until one of these worlds finds it
   --page FILE     writes the table of the score to this page
   --sweep LEVEL   runs scripts with a fault at each moment: calls, statements, polls or all
+  --postgres      gives every world the PostgreSQL store, on a model of its server
   --bug NAME      gives the world a defect, which must be found
   --json FILE     writes the figures of the run to this file";
 

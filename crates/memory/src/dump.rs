@@ -21,6 +21,18 @@ impl MemoryProvider {
         lines
     }
 
+    /// The time at which the next message, activity or session that cannot be fetched yet becomes available.
+    pub fn next_due_ms(&self) -> Option<u64> {
+        let state = self.state();
+        state.next_due(self.clock.now_ms())
+    }
+
+    /// Whether a visible message waits for the instance.
+    pub fn has_visible_messages(&self, instance: &str) -> bool {
+        let state = self.state();
+        !state.messages.visible(instance, self.clock.now_ms()).is_empty()
+    }
+
     /// Makes every stored event of the instance undecodable.
     pub fn corrupt_history(&self, instance: &str) {
         let mut state = self.state();

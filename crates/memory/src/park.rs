@@ -47,7 +47,7 @@ impl MemoryProvider {
 
 impl State {
     /// When the next message, activity or session that cannot be fetched yet becomes available.
-    fn next_due(&self, now: u64) -> Option<u64> {
+    pub(crate) fn next_due(&self, now: u64) -> Option<u64> {
         let due = [self.messages.next_due(now), self.activities.next_due(now), self.next_session_end(now)];
         due.into_iter().flatten().min()
     }

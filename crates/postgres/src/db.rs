@@ -4,6 +4,7 @@ use crate::connect::{Connection, Connector, Opener, keep_alive};
 use crate::counters::Counters;
 use crate::deadline::{self, BeginStatements, within};
 use crate::names::SchemaName;
+use crate::row::Cells;
 use crate::sql::Statements;
 use crate::{PostgresError, ProviderConfig, options, tls, url};
 use bytes::BytesMut;
@@ -51,6 +52,9 @@ pub(crate) struct Db {
     pub(crate) calls_are_transactions: AtomicBool,
     sets_limits: bool,
     has_statement_timeout: bool,
+    /// In simulated worlds, the link to the model that takes the server's place.
+    #[cfg(feature = "test-hooks")]
+    pub(crate) modelled: Option<crate::modelled::Link>,
 }
 
 impl Db {
@@ -108,6 +112,8 @@ impl Db {
             calls_are_transactions: AtomicBool::new(true),
             sets_limits: config.session_limits,
             has_statement_timeout,
+            #[cfg(feature = "test-hooks")]
+            modelled: None,
         })
     }
 
@@ -228,22 +234,22 @@ impl<C: RowIndex + Display> Column for C {}
 pub(crate) const ONLY: usize = 0;
 
 /// The value of a column. A value of another type than expected is an error, not a panic.
-pub(crate) fn cell<'a, T: FromSql<'a>>(row: &'a Row, column: impl Column) -> Result<T> {
-    row.try_get(column).map_err(|error| PostgresError::Damaged { details: error.to_string() })
+pub(crate) fn cell<'a, T: FromSql<'a>>(row: &'a impl Cells, column: impl Column) -> Result<T> {
+    row.cell(column)
 }
 
 /// A number that is never negative.
-pub(crate) fn unsigned(row: &Row, column: impl Column) -> Result<u64> {
+pub(crate) fn unsigned(row: &impl Cells, column: impl Column) -> Result<u64> {
     Ok(u64::try_from(cell::<i64>(row, column)?).unwrap_or(0))
 }
 
 /// A text that was stored by [`crate::text`].
-pub(crate) fn text(row: &Row, column: impl Column) -> Result<String> {
+pub(crate) fn text(row: &impl Cells, column: impl Column) -> Result<String> {
     Ok(crate::text::read(cell(row, column)?))
 }
 
 /// A text that may be absent.
-pub(crate) fn text_option(row: &Row, column: impl Column) -> Result<Option<String>> {
+pub(crate) fn text_option(row: &impl Cells, column: impl Column) -> Result<Option<String>> {
     Ok(cell::<Option<String>>(row, column)?.map(crate::text::read))
 }
 

@@ -183,7 +183,7 @@ struct Attempt {
 }
 
 /// The secrets of the leases that polls ask for, for each group of fetches.
-type PollSecrets = PerQueue<Vec<Vec<Vec<u8>>>>;
+pub(crate) type PollSecrets = PerQueue<Vec<Vec<Vec<u8>>>>;
 
 impl Attempt {
     /// All leases that the transaction asks for.
@@ -199,6 +199,10 @@ impl Attempt {
     /// Sends the transaction on a connection of a lane, and reads the answers within the deadline. Stores the secrets, the closer
     /// and the doubt in `self`, so that they are known also after an error.
     async fn run(&mut self, shared: &Shared, transaction: &Transaction) -> Result<Done, PostgresError> {
+        #[cfg(feature = "test-hooks")]
+        if let Some(link) = &shared.db.modelled {
+            return self.run_modelled(shared, transaction, link).await;
+        }
         let (db, batch) = (&shared.db, &transaction.batch);
         let Self { secrets, closer, in_doubt } = self;
         // The connection comes first: while a new one opens, a process may register for notifications of this commit.
@@ -223,6 +227,27 @@ impl Attempt {
         let done = read(answers, in_doubt)?;
         db.counters.transactions.add(1);
         *in_doubt = false;
+        Ok(done)
+    }
+}
+
+#[cfg(feature = "test-hooks")]
+impl Attempt {
+    /// Sends the transaction to the model of the server.
+    async fn run_modelled(
+        &mut self,
+        shared: &Shared,
+        transaction: &Transaction,
+        link: &crate::modelled::Link,
+    ) -> Result<Done, PostgresError> {
+        let frees = transaction.frees.without(transaction.puts_off);
+        let notifies = transaction.notifies.or(shared.scheduler().notifies(frees));
+        self.secrets = poll_secrets(shared, transaction);
+        shared.db.counters.round_trips.add(1);
+        self.in_doubt = true;
+        let done = link.exchange(transaction, &self.secrets, notifies, &mut self.in_doubt).await?;
+        shared.db.counters.transactions.add(1);
+        self.in_doubt = false;
         Ok(done)
     }
 }
@@ -470,7 +495,7 @@ fn read(answers: Answers, in_doubt: &mut bool) -> Result<Done, PostgresError> {
                 _ => error.into(),
             }
         })?;
-        done.add(rows_of, rows);
+        done.add(rows_of, rows.into_iter().map(crate::row::Row::OfServer));
     }
     Ok(done)
 }

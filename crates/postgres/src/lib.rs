@@ -36,6 +36,8 @@ mod leased;
 mod list;
 mod listener;
 mod message;
+#[cfg(feature = "test-hooks")]
+mod modelled;
 mod mutant;
 mod names;
 mod node;
@@ -55,6 +57,7 @@ mod resend;
 mod reset;
 mod retention;
 mod room;
+mod row;
 mod scheduler;
 mod schema;
 mod serve;
@@ -71,6 +74,8 @@ mod url;
 pub use counters::PostgresStats;
 pub use error::PostgresError;
 pub use examine::PostgresExamination;
+#[cfg(feature = "test-hooks")]
+pub use modelled::{LinkFault, LinkFaults, ModelledServer, ModelledStore, ServerRows};
 pub use options::{ConnectionConfig, MigrationPolicy, ProviderConfig};
 pub use password::PasswordSource;
 pub use provider::PostgresProvider;

@@ -9,6 +9,8 @@ use crate::connect::Connection;
 use crate::contain::contained;
 use crate::db::{Db, Param, cell, span};
 use crate::eligibility::Columns;
+#[cfg(feature = "test-hooks")]
+use crate::modelled::{ModelledLine, ModelledNotifications};
 use crate::notify::{Ended, Forward, Hops, LIFE, Listeners, Notification, PATIENCE, Registration, Wants};
 use crate::owner::Looks;
 use crate::shared::Shared;
@@ -69,13 +71,41 @@ async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Listens until the connection is lost or the store is closed.
-async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
-    let db = &shared.db;
+/// The connection of the listener: to the server, or to its model in simulated worlds.
+enum Line {
+    OfServer(Connection),
+    #[cfg(feature = "test-hooks")]
+    OfModel(ModelledLine),
+}
+
+/// The notifications that the connection of the listener has received.
+enum Notifications {
+    OfServer(mpsc::Receiver<String>),
+    #[cfg(feature = "test-hooks")]
+    OfModel(ModelledNotifications),
+}
+
+impl Notifications {
+    /// The next notification; `None` when the connection is lost.
+    async fn next(&mut self) -> Option<String> {
+        match self {
+            Self::OfServer(received) => received.recv().await,
+            #[cfg(feature = "test-hooks")]
+            Self::OfModel(received) => received.next().await,
+        }
+    }
+}
+
+/// Connects, and lets notifications come in. `missed` is set when there are more of them than the listener reads.
+async fn connect(db: &Db, missed: &Arc<AtomicBool>) -> Result<(Line, Notifications), PostgresError> {
+    #[cfg(feature = "test-hooks")]
+    if let Some(link) = &db.modelled {
+        let (line, notifications) = link.listen().await?;
+        return Ok((Line::OfModel(line), Notifications::OfModel(notifications)));
+    }
     let (client, mut connection) = db.connector.connect().await?;
-    let (received, mut notifications) = mpsc::channel(MOST_NOTIFICATIONS);
-    let missed = Arc::new(AtomicBool::new(false));
-    let missing = Arc::clone(&missed);
+    let (received, notifications) = mpsc::channel(MOST_NOTIFICATIONS);
+    let missing = Arc::clone(missed);
     let task = tokio::spawn(async move {
         let mut messages = futures::stream::poll_fn(move |cx| connection.poll_message(cx));
         while let Some(Ok(message)) = messages.next().await {
@@ -92,28 +122,36 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
     // The task of the connection ends with the connection.
     let client = Connection::new(client, task.abort_handle(), db.connector.tls());
     asked(db, client.batch_execute(&db.statements.listen)).await?;
-    let mut listeners = catch_up(shared, &client).await?;
+    Ok((Line::OfServer(client), Notifications::OfServer(notifications)))
+}
+
+/// Listens until the connection is lost or the store is closed.
+async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
+    let db = &shared.db;
+    let missed = Arc::new(AtomicBool::new(false));
+    let (line, mut notifications) = connect(db, &missed).await?;
+    let mut listeners = catch_up(shared, &line).await?;
     let mut registered = Registration::none(Instant::now());
     let mut answered_at = Instant::now();
     let mut looks = Looks::default();
     loop {
         shared.fault(Step::Listen, Vec::new);
         if missed.swap(false, Ordering::Acquire) {
-            listeners = catch_up(shared, &client).await?;
+            listeners = catch_up(shared, &line).await?;
             shared.watches.resolve_all();
         }
         if answered_at.elapsed() >= db.deadline / 2 {
             // A silent server sends no notifications and breaks no connection.
-            asked(db, client.batch_execute("")).await?;
+            line.ping(db).await?;
             answered_at = Instant::now();
         }
-        forward(shared, &client).await?;
-        let looks_in = looks.attend(shared, &client).await?;
+        forward(shared, &line).await?;
+        let looks_in = line.attend(&mut looks, shared).await?;
         let now = Instant::now();
         let idleness = shared.scheduler().idleness();
         let (wants, changes_in) = registered.wants_next(idleness, shared.watches.is_watched(), now);
         if let Some(next) = registered.next(wants, now, || shared.scheduler().eligibility()) {
-            register(shared, &client, &next).await?;
+            line.register(shared, &next).await?;
             let added = next.wants.queues.without(registered.wants.queues);
             // No process has forwarded notifications of items for which this process was not registered.
             shared.on_remote_change(next.extends(&registered));
@@ -129,7 +167,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
         let pause = changes_in.min(LIFE / 2).min(asks_in).min(looks_in).min(overdue_in);
         let pause = pin!(tokio::time::sleep(pause));
         let woken = pin!(shared.listener_woken());
-        match select(pin!(notifications.recv()), select(woken, pause)).await {
+        match select(pin!(notifications.next()), select(woken, pause)).await {
             Either::Left((Some(payload), _)) => {
                 answered_at = Instant::now();
                 on_notification(shared, &payload, &mut listeners);
@@ -143,10 +181,8 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             Either::Right(_) => publish(shared, &mut listeners),
         }
         if shared.is_closed() {
-            forward(shared, &client).await?;
-            let id: [Param<'_>; 1] = [(&shared.id, Type::TEXT)];
-            asked(db, client.query_typed(&db.statements.unregister_listener, &id)).await?;
-            return looks.leave(shared, &client).await;
+            forward(shared, &line).await?;
+            return line.leave(looks, shared).await;
         }
     }
 }
@@ -170,13 +206,10 @@ pub(crate) async fn asked<T>(
 
 /// Reads the registrations of the other processes, and polls for items that were committed before notifications could be
 /// received.
-async fn catch_up(shared: &Shared, client: &Client) -> Result<Listeners, PostgresError> {
+async fn catch_up(shared: &Shared, line: &Line) -> Result<Listeners, PostgresError> {
     let mut listeners = Listeners::default();
-    for row in asked(&shared.db, client.query_typed(&shared.db.statements.idle_listeners, &[])).await? {
-        let queues = PerQueue { turns: cell(&row, "turns")?, activities: cell(&row, "activities")? };
-        let wants = Wants { queues, watches: cell(&row, "watches")? };
-        let lasts = Duration::from_millis(u64::try_from(cell::<i64>(&row, "lasts_ms")?).unwrap_or(0));
-        listeners.register(cell(&row, "id")?, wants, Instant::now() + lasts);
+    for (id, wants, lasts) in line.registrations(&shared.db).await? {
+        listeners.register(id, wants, Instant::now() + lasts);
     }
     listeners.remove(&shared.id);
     publish(shared, &mut listeners);
@@ -192,7 +225,71 @@ async fn poll_after_registration_delay(shared: Weak<Shared>, queues: PerQueue<bo
     }
 }
 
-/// Stores the registration of this process and notifies the other processes of the registration.
+impl Line {
+    async fn ping(&self, db: &Db) -> Result<(), PostgresError> {
+        match self {
+            Self::OfServer(client) => asked(db, client.batch_execute("")).await,
+            #[cfg(feature = "test-hooks")]
+            Self::OfModel(_) => Ok(()),
+        }
+    }
+
+    /// Looks for dead processes. The model has no locks of sessions: leases end by time.
+    async fn attend(&self, looks: &mut Looks, shared: &Shared) -> Result<Duration, PostgresError> {
+        match self {
+            Self::OfServer(client) => looks.attend(shared, client).await,
+            #[cfg(feature = "test-hooks")]
+            Self::OfModel(_) => {
+                shared.secrets.settle();
+                Ok(LIFE)
+            }
+        }
+    }
+
+    /// The registrations of all processes, and for how long each lasts.
+    async fn registrations(&self, db: &Db) -> Result<Vec<(String, Wants, Duration)>, PostgresError> {
+        match self {
+            Self::OfServer(client) => registrations(db, client).await,
+            #[cfg(feature = "test-hooks")]
+            Self::OfModel(line) => Ok(line.registrations()),
+        }
+    }
+
+    /// Stores the registration of this process and notifies the other processes of the registration.
+    async fn register(&self, shared: &Shared, registration: &Registration) -> Result<(), PostgresError> {
+        match self {
+            Self::OfServer(client) => register(shared, client, registration).await,
+            #[cfg(feature = "test-hooks")]
+            Self::OfModel(line) => line.register(registration.wants).await,
+        }
+    }
+
+    /// Removes the registration of a closed store.
+    async fn leave(&self, looks: Looks, shared: &Shared) -> Result<(), PostgresError> {
+        match self {
+            Self::OfServer(client) => {
+                let db = &shared.db;
+                let id: [Param<'_>; 1] = [(&shared.id, Type::TEXT)];
+                asked(db, client.query_typed(&db.statements.unregister_listener, &id)).await?;
+                looks.leave(shared, client).await
+            }
+            #[cfg(feature = "test-hooks")]
+            Self::OfModel(line) => line.leave().await,
+        }
+    }
+}
+
+async fn registrations(db: &Db, client: &Client) -> Result<Vec<(String, Wants, Duration)>, PostgresError> {
+    let mut all = Vec::new();
+    for row in asked(db, client.query_typed(&db.statements.idle_listeners, &[])).await? {
+        let queues = PerQueue { turns: cell(&row, "turns")?, activities: cell(&row, "activities")? };
+        let wants = Wants { queues, watches: cell(&row, "watches")? };
+        let lasts = Duration::from_millis(u64::try_from(cell::<i64>(&row, "lasts_ms")?).unwrap_or(0));
+        all.push((cell(&row, "id")?, wants, lasts));
+    }
+    Ok(all)
+}
+
 async fn register(
     shared: &Shared,
     client: &Client,
@@ -221,16 +318,16 @@ async fn register(
 
 /// Forwards notifications, and sends delayed notifications. The server notifies one process of each item. If that process was
 /// served meanwhile, or has more items than it can take, only a forwarded notification reaches another process.
-async fn forward(shared: &Shared, client: &Client) -> Result<(), PostgresError> {
+async fn forward(shared: &Shared, line: &Line) -> Result<(), PostgresError> {
     let (Forward { queues, hops }, overdue) =
         shared.update(|scheduler, now| (scheduler.take_forward(), scheduler.take_overdue(now)));
     if queues.is_any() {
-        forward_one(shared, client, queues, hops, Duration::ZERO).await?;
+        forward_one(shared, line, queues, hops, Duration::ZERO).await?;
     }
     let overdue = overdue.without(queues);
     if overdue.is_any() {
         let waited = if shared.is_closed() { Duration::ZERO } else { PATIENCE };
-        forward_one(shared, client, overdue, 0, waited).await?;
+        forward_one(shared, line, overdue, 0, waited).await?;
     }
     Ok(())
 }
@@ -238,11 +335,16 @@ async fn forward(shared: &Shared, client: &Client) -> Result<(), PostgresError> 
 /// Notifies another process of items that have waited for the given time.
 async fn forward_one(
     shared: &Shared,
-    client: &Client,
+    line: &Line,
     queues: PerQueue<bool>,
     hops: Hops,
     waited: Duration,
 ) -> Result<(), PostgresError> {
+    let client = match line {
+        Line::OfServer(client) => client,
+        #[cfg(feature = "test-hooks")]
+        Line::OfModel(line) => return line.forward(queues, hops).await,
+    };
     let (channel, hops) = (shared.db.schema.channel(), hops.cast_signed());
     let waited_ms = span(saturating_ms(waited));
     let notification: [Param<'_>; 6] = [

@@ -3,6 +3,7 @@
 use crate::contain::contained;
 use crate::db::{Db, Result, cell, text, text_option, unsigned};
 use crate::reply::Reply;
+use crate::row::Cells;
 use crate::shared::Shared;
 use crate::steps::Step;
 use crate::text::owned;
@@ -11,7 +12,6 @@ use outlast_provider_kit::{CommitPlan, rows};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, Semaphore};
-use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 /// Most instances in one read.
@@ -101,9 +101,9 @@ async fn of_instances(db: &Db, instances: &[&str]) -> Result<HashMap<String, Ins
 }
 
 /// The rows of `outcomes_1`.
-pub(crate) fn read(rows: &[Row]) -> Result<HashMap<String, InstanceOutcome>> {
+pub(crate) fn read<R: Cells>(rows: &[R]) -> Result<HashMap<String, InstanceOutcome>> {
     use crate::functions::outcomes::*;
-    let outcome = |row: &Row| {
+    let outcome = |row: &R| {
         let terminal: Option<&str> = cell(row, TERMINAL_EVENT)?;
         let outcome = InstanceOutcome {
             execution_id: unsigned(row, EXECUTION)?,

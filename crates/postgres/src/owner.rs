@@ -90,7 +90,7 @@ impl Secrets {
         }
     }
 
-    fn settle(&self) {
+    pub(crate) fn settle(&self) {
         self.is_settled.store(true, Ordering::Release);
         self.settled.notify_waiters();
     }

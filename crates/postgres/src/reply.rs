@@ -4,6 +4,7 @@ use crate::batch::{Batch, instance_of};
 use crate::db::{cell, text_option, unsigned};
 use crate::request::{Commit, Committed};
 use crate::resend::{reply_if_already_stored, reply_refused};
+use crate::row::Row;
 use crate::shared::Shared;
 use crate::transaction::Done;
 use crate::{PostgresError, functions, outcomes};
@@ -12,7 +13,6 @@ use outlast_provider_kit::{CommitPlan, invalid_token};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
-use tokio_postgres::Row;
 
 /// Sends the result of a request to its caller.
 pub(crate) struct Reply<T> {

@@ -11,6 +11,7 @@ use crate::lanes::{start_giving_back, start_setting_aside};
 use crate::leased::{Deliveries, LeaseSender, Leases, RawActivity, RawMessage, RawTurn};
 use crate::parked::{Fetch, GroupDone};
 use crate::reply::{Replied, reply_to_callers};
+use crate::row::Row;
 use crate::scheduler::{
     ActivityGroupDone, ActivityHandOffDone, HandOffDone, LaneDone, TurnGroupDone, TurnHandOffDone,
 };
@@ -24,7 +25,6 @@ use outlast_provider_kit::queue::PerQueue;
 use outlast_provider_kit::{ActivityRow, MessageRow, ResolvedTurn};
 use std::collections::HashMap;
 use std::sync::Arc;
-use tokio_postgres::Row;
 
 /// Hands out the results of a committed transaction: replies to callers, leases to fetches.
 pub(crate) fn finish(shared: &Arc<Shared>, transaction: Transaction, done: &Done, leases: LeasesInDoubt) {

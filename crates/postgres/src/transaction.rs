@@ -6,9 +6,9 @@ use crate::hand_off::HandOffs;
 use crate::leased::{ActivityFetch, LeaseSender, RawActivity, RawTurn};
 use crate::notify::Wants;
 use crate::parked::Poll;
+use crate::row::Row;
 use crate::scheduler::SentLarge;
 use outlast_provider_kit::queue::PerQueue;
-use tokio_postgres::Row;
 
 pub(crate) type TurnPoll = Poll<TurnAsk, LeaseSender<RawTurn>>;
 pub(crate) type ActivityPoll = Poll<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
@@ -59,7 +59,7 @@ pub(crate) fn fetch_of_each_lease(group: &[ActivityFetch]) -> impl Iterator<Item
 }
 
 /// The rows of each statement of a transaction, or its error, and their place in [`Done`].
-pub(crate) type Answers = Vec<(RowsOf, Result<Vec<Row>, tokio_postgres::Error>)>;
+pub(crate) type Answers = Vec<(RowsOf, Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>)>;
 
 /// The answers of the server's functions.
 #[derive(Default)]
@@ -95,7 +95,8 @@ pub(crate) enum RowsOf {
 }
 
 impl Done {
-    pub(crate) fn add(&mut self, rows_of: RowsOf, rows: Vec<Row>) {
+    pub(crate) fn add(&mut self, rows_of: RowsOf, rows: impl IntoIterator<Item = Row>) {
+        let rows: Vec<Row> = rows.into_iter().collect();
         match rows_of {
             RowsOf::Begin | RowsOf::Nothing => {}
             RowsOf::Commits => self.commits = rows,

@@ -1,7 +1,7 @@
 //! The watches of clients on instances.
 
 use outlast_provider::{InstanceOutcome, InstanceWatch, Interest};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,7 +19,8 @@ pub struct Watches {
 
 #[derive(Default)]
 struct Table {
-    by_instance: HashMap<String, BTreeMap<u64, Entry>>,
+    /// Sorted, so that simulated worlds wake all watches in one order.
+    by_instance: BTreeMap<String, BTreeMap<u64, Entry>>,
     last_id: u64,
 }
 

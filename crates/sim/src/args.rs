@@ -56,6 +56,9 @@ struct Options {
     /// Gives the world a defect, which must then be found
     #[arg(long, value_name = "NAME", value_parser = bug)]
     bug: Option<Bug>,
+    /// Gives every world the PostgreSQL store
+    #[arg(long, conflicts_with = "sweep")]
+    postgres: bool,
     /// Writes the figures of the run to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -81,6 +84,8 @@ pub(crate) struct Args {
     /// The defects of a score, by their numbers.
     pub(crate) defects: Option<Range<usize>>,
     pub(crate) cut: Cut,
+    /// Whether every world has the PostgreSQL store.
+    pub(crate) postgres: bool,
     pub(crate) json: Option<PathBuf>,
     pub(crate) page: Option<PathBuf>,
 }
@@ -109,6 +114,7 @@ impl Args {
             bug: options.bug,
             defects: options.defects,
             cut,
+            postgres: options.postgres,
             json: options.json,
             page: options.page,
         })
@@ -207,6 +213,7 @@ mod tests {
                 bug: Some(Bug::MessageTwice),
                 defects: None,
                 cut,
+                postgres: false,
                 json: None,
                 page: None
             }

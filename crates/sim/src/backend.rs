@@ -1,15 +1,18 @@
-//! The store of a world: the memory store, SQLite in memory, a SQLite file with a store object for each process, or SQLite and the
-//! memory store side by side.
+//! The store of a world: the memory store, SQLite in memory, a SQLite file with a store object for each process, SQLite and the memory
+//! store side by side, or the PostgreSQL store on a model of the server.
 
 use crate::bug::Bug;
 use crate::clock::SkewedClock;
+use crate::fault::Fault;
 use crate::mirror::Mirror;
 use crate::plan::{Plan, StoreKind};
+use crate::postgres_world::PostgresWorld;
 use crate::sqlite_file::SqliteFile;
 use crate::statement_faults::StatementInjector;
 use outlast_memory::{MemoryProvider, Rules};
 use outlast_provider::{Clock, Provider};
 use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider, StatementFaults};
+use outlast_testkit::counts::Counts;
 use outlast_testkit::entropy::SeededEntropy;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,12 +32,13 @@ enum Store {
     Sqlite(Arc<SqliteProvider>),
     SqliteFile(Box<SqliteFile>),
     Mirrored(Arc<Mirror>),
+    Postgres(Box<PostgresWorld>),
 }
 
 impl Backend {
     #[allow(clippy::expect_used, reason = "without a store no world can begin")]
     pub(crate) async fn open(plan: &Plan, bug: Option<Bug>, clock: &Arc<SkewedClock>) -> Self {
-        let skewed = Arc::clone(clock);
+        let (skewed, of_store) = (Arc::clone(clock), Arc::clone(clock));
         let clock: Arc<dyn Clock> = Arc::<SkewedClock>::clone(clock);
         let spares_rollbacks = plan.store == StoreKind::Sqlite;
         let statements = StatementInjector::new(plan.seed, plan.statement_faults, spares_rollbacks);
@@ -73,6 +77,7 @@ impl Backend {
                 let model = MemoryProvider::with_clock(clock);
                 Store::Mirrored(Arc::new(Mirror::new(in_memory().await, Arc::new(model), plan.mirror_waits)))
             }
+            StoreKind::Postgres => Store::Postgres(Box::new(PostgresWorld::open(plan, &of_store))),
         };
         Self { store, statements, clock: skewed, ahead_of_clock: Mutex::default() }
     }
@@ -81,14 +86,19 @@ impl Backend {
     pub(crate) fn outside(&self) -> Arc<dyn Provider> {
         match &self.store {
             Store::SqliteFile(file) => file.outside(),
+            Store::Postgres(postgres) => postgres.outside(),
             _ => self.shared_by_all(),
         }
     }
 
     /// The store object of a process, which ends with the process. Stores in memory have one object for all processes.
-    pub(crate) async fn open_for(&self, process: &str) -> Result<Arc<dyn Provider>, SqliteError> {
+    pub(crate) async fn open_for(&self, process: &str) -> Result<Arc<dyn Provider>, String> {
         match &self.store {
-            Store::SqliteFile(file) => Ok(file.open_for(process).await?),
+            Store::SqliteFile(file) => {
+                let opened: Result<_, SqliteError> = file.open_for(process).await;
+                Ok(opened.map_err(|error| error.to_string())?)
+            }
+            Store::Postgres(postgres) => postgres.open_for(process),
             _ => Ok(self.shared_by_all()),
         }
     }
@@ -106,6 +116,7 @@ impl Backend {
             Store::Sqlite(store) => Arc::<SqliteProvider>::clone(store),
             Store::SqliteFile(file) => file.outside(),
             Store::Mirrored(both) => Arc::<Mirror>::clone(both),
+            Store::Postgres(postgres) => postgres.outside(),
         }
     }
 
@@ -116,6 +127,7 @@ impl Backend {
             Store::Sqlite(store) => store.as_ref(),
             Store::SqliteFile(file) => file.observer(),
             Store::Mirrored(both) => both.as_ref(),
+            Store::Postgres(postgres) => postgres.rows(),
         }
     }
 
@@ -125,6 +137,51 @@ impl Backend {
             Store::SqliteFile(file) => file.without_folder(text),
             _ => text.to_string(),
         }
+    }
+
+    /// Ends the faults of statements, unless a sweep chooses them, and those of connections.
+    pub(crate) fn heal(&self, keeps_statements: bool) {
+        self.statements.arm(keeps_statements);
+        if let Store::Postgres(postgres) = &self.store {
+            postgres.links().heal();
+        }
+    }
+
+    /// Whether a call that returned an error may have been committed.
+    pub(crate) fn may_hide_commits(&self) -> bool {
+        match &self.store {
+            Store::Postgres(postgres) => postgres.links().may_hide_commits(),
+            _ => self.statements.may_hide_commits(),
+        }
+    }
+
+    /// Number of faults of statements and connections. Each disturbs all nodes.
+    pub(crate) fn fault_count(&self) -> u64 {
+        match &self.store {
+            Store::Postgres(postgres) => postgres.links().count(),
+            _ => self.statements.count(),
+        }
+    }
+
+    /// The faults of connections.
+    pub(crate) fn link_faults(&self) -> Counts<Fault> {
+        match &self.store {
+            Store::Postgres(postgres) => postgres.links().happened(),
+            _ => Counts::default(),
+        }
+    }
+
+    /// Waits until a task of the store runs without end.
+    pub(crate) async fn runaway(&self) {
+        match &self.store {
+            Store::Postgres(postgres) => postgres.links().runaway().await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Whether tasks of the store make the calls of a node: a node that is stalled learns of them later.
+    pub(crate) fn has_tasks(&self) -> bool {
+        matches!(self.store, Store::Postgres(_))
     }
 
     /// Number of times that a store was opened after no process had it open.
@@ -143,6 +200,7 @@ impl Backend {
             Store::SqliteFile(file) => self.without_rows_ahead(sqlite_rows(file.observer()).await?),
             // The clock of such a world is never set back.
             Store::Mirrored(both) => both.dump().await,
+            Store::Postgres(postgres) => Ok(postgres.rows().dump()),
         }
     }
 

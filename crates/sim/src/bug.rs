@@ -48,8 +48,8 @@ pub enum Bug {
 
 /// The shipped defects that the simulator must find. The tests of the PostgreSQL and of the Cosmos DB store find the others.
 pub fn shipped_bugs() -> Vec<Bug> {
-    let of_worlds = Shipped::ALL.iter().filter(|defect| defect.judge() == Judge::Worlds);
-    of_worlds.map(|defect| Bug::Shipped(*defect)).collect()
+    let in_worlds = |defect: &Shipped| matches!(defect.judge(), Judge::Worlds | Judge::Sequences);
+    Shipped::ALL.iter().filter(|defect| in_worlds(defect)).map(|defect| Bug::Shipped(*defect)).collect()
 }
 
 /// All defects of the simulator's wrapper and of the memory store that the simulator must find. Other defects of the memory store change nothing that the runtime relies
@@ -119,6 +119,11 @@ impl Bug {
             Self::Shipped(defect) => Some(defect),
             _ => None,
         }
+    }
+
+    /// Whether this is a defect of the PostgreSQL scheduler, which no other store has.
+    pub(crate) fn is_of_postgres(self) -> bool {
+        self.shipped().is_some_and(|defect| defect.judge() == Judge::Sequences)
     }
 
     /// The name on the command line.

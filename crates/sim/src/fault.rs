@@ -49,6 +49,16 @@ pub enum Fault {
     OldBuild,
     /// A node runs a build whose code does not fit an instance, and parks the instance.
     BrokenBuild,
+    /// A process cannot connect to the PostgreSQL server.
+    LinkUnreachable,
+    /// The PostgreSQL server undoes a transaction that conflicts with another one.
+    LinkConflict,
+    /// A process loses a connection to the PostgreSQL server before its transaction is committed.
+    LinkLostBefore,
+    /// A process loses a connection to the PostgreSQL server after its transaction was committed.
+    LinkLostAfter,
+    /// The connection on which a process receives notifications is lost, with the notifications under way.
+    ListenerLost,
 }
 
 /// Calls that a world rarely makes.
@@ -101,6 +111,11 @@ impl Fault {
         Self::Takeover,
         Self::OldBuild,
         Self::BrokenBuild,
+        Self::LinkUnreachable,
+        Self::LinkConflict,
+        Self::LinkLostBefore,
+        Self::LinkLostAfter,
+        Self::ListenerLost,
     ];
 
     /// The fault of this name, with dashes for spaces.
@@ -134,6 +149,11 @@ impl Fault {
             Self::Takeover => "takeover",
             Self::OldBuild => "old build",
             Self::BrokenBuild => "broken build",
+            Self::LinkUnreachable => "link unreachable",
+            Self::LinkConflict => "link conflict",
+            Self::LinkLostBefore => "link lost before",
+            Self::LinkLostAfter => "link lost after",
+            Self::ListenerLost => "listener lost",
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A world is one to four runtimes on one store, clients that drive generated orchestrations, and faults: crashes, lost
 //! acknowledgements, stalls longer than a lease, errors, restarts, clocks that jump. The store of most worlds is a SQLite file, which
-//! every process opens for itself; in the others it is the memory store, or both side by side. Everything runs on one thread under tokio's paused clock, and every random choice follows from the seed,
+//! every process opens for itself; in the others it is the memory store, both side by side, or the PostgreSQL store on a model of its server.
+//! Everything runs on one thread under tokio's paused clock, and every random choice follows from the seed,
 //! so two runs of a seed have the same trace. `check` lists the invariants that must hold in every world.
 //!
 //! | word | means here |
@@ -38,6 +39,7 @@ mod mirror;
 mod node;
 mod performed;
 mod plan;
+mod postgres_world;
 mod program;
 mod recorded;
 mod shared;

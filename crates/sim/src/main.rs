@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
     let args = Args::parse(std::env::args().skip(1)).unwrap_or_else(|error| error.exit());
-    let Args { mode, bug, defects, cut, json, page } = args;
-    let settings = Settings { bug, cut, ..Settings::default() };
+    let Args { mode, bug, defects, cut, postgres, json, page } = args;
+    let settings = Settings { bug, cut, postgres, ..Settings::default() };
     let json = json.as_deref();
     match mode {
         Mode::One(seed) => run_one(seed, &Settings { keep_lines: usize::MAX, ..settings }),

@@ -46,7 +46,7 @@ impl Process {
         let store = match opened {
             Ok(store) => store,
             Err(error) => {
-                let reason = shared.backend.without_folder(&error.to_string());
+                let reason = shared.backend.without_folder(&error);
                 return shared.note(&self.name, &format!("cannot open the store: {reason}"));
             }
         };
@@ -241,16 +241,20 @@ impl Process {
 
 /// Ends the leases of a node that another process regards as dead, and counts the deliveries. Returns the tokens of the ended leases.
 async fn take_for_dead(shared: &Shared, node: usize) -> Vec<String> {
-    let mut ended = Vec::new();
+    let (mut ended, outside) = (Vec::new(), shared.backend.outside());
     let tokens = shared.performed().leases.of_node(node);
     for token in tokens {
         let is_turn = shared.performed().turns.contains_key(&token);
+        // Until the caller knows the answers to all these calls, another node may have leased the item.
+        shared.performed().leases.in_flight(&token, true);
         let abandoned = match is_turn {
-            true => shared.store().abandon_orchestration_item(&token, None, false).await,
-            false => shared.store().abandon_work_item(&token, None, false).await,
+            true => outside.abandon_orchestration_item(&token, None, false).await,
+            false => outside.abandon_work_item(&token, None, false).await,
         };
-        if abandoned.is_ok() {
-            ended.push(token);
+        match abandoned {
+            Ok(()) => ended.push(token),
+            Err(_) if shared.backend.may_hide_commits() => shared.performed().leases.mark_in_doubt(&token),
+            Err(_) => shared.performed().leases.in_flight(&token, false),
         }
     }
     ended

@@ -146,8 +146,8 @@ impl Performed {
         }
     }
 
-    /// Records an accepted outcome of an activity. Fails if the activity had an outcome before.
-    pub(crate) fn completed(&mut self, completion: &WorkItem) -> Result<(), String> {
+    /// Records an accepted outcome of an activity. Fails if the activity had an outcome before, unless it is the same one and `may_repeat`.
+    pub(crate) fn completed(&mut self, completion: &WorkItem, may_repeat: bool) -> Result<(), String> {
         let (WorkItem::ActivityCompleted { instance, execution_id, id, .. }
         | WorkItem::ActivityFailed { instance, execution_id, id, .. }) = completion
         else {
@@ -156,6 +156,7 @@ impl Performed {
         let key = (instance.clone(), *execution_id, *id);
         match self.results.insert(key, completion.clone()) {
             None => Ok(()),
+            Some(known) if may_repeat && known == *completion => Ok(()),
             Some(_) => Err(format!(
                 "I3: two outcomes of activity {id} of '{instance}', execution {execution_id}, were accepted"
             )),

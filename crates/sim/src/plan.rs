@@ -1,6 +1,7 @@
 //! The plan that a seed draws before its world begins: the faults and their rates, the options of the nodes, the roots.
 
 use crate::fault::Fault;
+use crate::postgres_world::LINK_FAULTS;
 use crate::program::{self, action::root};
 use crate::sweep::{self, SweepProbe};
 use crate::world::Cut;
@@ -22,6 +23,8 @@ pub(crate) enum StoreKind {
     SqliteFile,
     /// In memory; the memory store receives the same calls and must give the same answers.
     SqliteMirrored,
+    /// The shipped scheduler of each process, on a model of the server.
+    Postgres,
 }
 
 impl StoreKind {
@@ -32,6 +35,7 @@ impl StoreKind {
             Self::Sqlite => "SQLite in memory",
             Self::SqliteFile => "SQLite file",
             Self::SqliteMirrored => "SQLite mirrored",
+            Self::Postgres => "PostgreSQL scheduler",
         }
     }
 }
@@ -54,6 +58,8 @@ pub(crate) struct Plan {
     pub(crate) mirror_waits: bool,
     /// Rate of failing statements, in ten thousandths.
     pub(crate) statement_faults: u64,
+    /// Faults of connections to the PostgreSQL server, with their rates in thousandths.
+    pub(crate) link_fault_rates: BTreeMap<Fault, u64>,
     /// Mean time between two faults of this kind in one node. A fault that is missing here does not happen.
     pub(crate) process_fault_means_ms: BTreeMap<Fault, u64>,
     /// Longest time that a node stays down. With a long downtime, often no other node is up to take over from a stalled node. With
@@ -143,8 +149,9 @@ impl Plan {
             latency_ms: if rng.per_mille(600) { rng.between(1, 20) } else { 0 },
             statement_faults: match store {
                 StoreKind::Sqlite | StoreKind::SqliteFile => statement_faults,
-                StoreKind::Memory | StoreKind::SqliteMirrored => 0,
+                StoreKind::Memory | StoreKind::SqliteMirrored | StoreKind::Postgres => 0,
             },
+            link_fault_rates: BTreeMap::new(),
             process_fault_means_ms,
             downtime_ms: rng.pick(&[500, 2_000, 15_000, UNTIL_HEALED]),
             loses_wake_ups: rng.per_mille(300),
@@ -192,7 +199,38 @@ impl Plan {
                 root.start_twice();
             }
         }
-        plan
+        // Half of the worlds that had the memory store.
+        let is_on_postgres = store == StoreKind::Memory && Rng::stream(seed, "postgres").per_mille(500);
+        if is_on_postgres { plan.on_postgres() } else { plan }
+    }
+
+    /// This plan with the PostgreSQL store. Each world has about half of the faults of connections.
+    pub(crate) fn on_postgres(mut self) -> Self {
+        let mut rng = Rng::stream(self.seed, "link faults");
+        let intensity = rng.between(1, 3);
+        self.store = StoreKind::Postgres;
+        self.statement_faults = 0;
+        self.mirror_waits = false;
+        self.link_fault_rates.clear();
+        for (fault, rate) in LINK_FAULTS {
+            if rng.per_mille(450) {
+                self.link_fault_rates.insert(*fault, rate * intensity);
+            }
+        }
+        self
+    }
+
+    /// The interval at which processes of the PostgreSQL store poll although they receive notifications. It is so long that a lost wake-up
+    /// breaks the promise, unless the world needs these polls: no process learns that the server's clock has jumped, or that a client has
+    /// stored a message with a delay.
+    pub(crate) fn idle_poll(&self) -> Duration {
+        let jumps = self.process_fault_means_ms.contains_key(&Fault::StoreClockJump);
+        let is_delayed =
+            |root: &Root| root.actions.iter().any(|(_, action)| matches!(action, Action::StartOrSend(..)));
+        match jumps || self.roots.iter().any(is_delayed) {
+            true => Duration::from_secs(1),
+            false => Duration::from_secs(60),
+        }
     }
 
     /// The roots that a build may park. A request to cancel a parked instance lets it fail if its code does not fit, and a broken build
@@ -214,6 +252,7 @@ impl Plan {
     pub(crate) fn without(mut self, cut: &Cut) -> Self {
         self.call_fault_rates.retain(|fault, _| !cut.faults.contains(fault));
         self.process_fault_means_ms.retain(|fault, _| !cut.faults.contains(fault));
+        self.link_fault_rates.retain(|fault, _| !cut.faults.contains(fault));
         if cut.faults.contains(&Fault::Statement) {
             self.statement_faults = 0;
         }
@@ -231,6 +270,7 @@ impl Plan {
     pub(crate) fn faults(&self) -> Vec<Fault> {
         let mut all: Vec<Fault> =
             self.call_fault_rates.keys().chain(self.process_fault_means_ms.keys()).copied().collect();
+        all.extend(self.link_fault_rates.keys());
         all.extend((self.statement_faults > 0).then_some(Fault::Statement));
         all.extend(self.loses_wake_ups.then_some(Fault::LostWakeUp));
         all.extend(self.old_builds.then_some(Fault::OldBuild));
@@ -247,7 +287,9 @@ impl Plan {
             .process_fault_means_ms
             .iter()
             .map(|(fault, mean)| format!("{} every {mean} ms", fault.name()));
-        let faults: Vec<String> = call_fault_rates.chain(every).collect();
+        let links = self.link_fault_rates.iter();
+        let links = links.map(|(fault, rate)| format!("{} {rate}/1000", fault.name()));
+        let faults: Vec<String> = call_fault_rates.chain(every).chain(links).collect();
         format!(
             "{:?}, {} nodes, faults: [{}], statements {}/10000, latency <= {} ms, lease {} ms, {} roots{}, attempts {}",
             self.store,

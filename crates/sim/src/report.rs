@@ -90,6 +90,9 @@ fn options(cut: &Cut, settings: &Settings) -> String {
         let ids: Vec<&str> = cut.roots.iter().map(String::as_str).collect();
         options.push_str(&format!(" --without-roots {}", ids.join(",")));
     }
+    if settings.postgres {
+        options.push_str(" --postgres");
+    }
     if let Some(bug) = settings.bug {
         options.push_str(&format!(" --bug {}", bug.name()));
     }

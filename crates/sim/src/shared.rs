@@ -187,7 +187,7 @@ impl Shared {
         self.note("WORLD", "healed");
         self.healed.store(true, Relaxed);
         self.healed_at_ms.store(self.now_ms(), Relaxed);
-        self.backend.statements.arm(self.plan.probe.is_some());
+        self.backend.heal(self.plan.probe.is_some());
         self.healing.notify_waiters();
     }
 
@@ -224,7 +224,7 @@ impl Shared {
 
     /// Number of disturbances of a node so far. Every failing statement disturbs all nodes.
     pub(crate) fn disturbances(&self, node: usize) -> u64 {
-        let of_all_nodes = self.disturbances.load(Relaxed) + self.backend.statements.count();
+        let of_all_nodes = self.disturbances.load(Relaxed) + self.backend.fault_count();
         self.nodes[node].disturbances.load(Relaxed) + of_all_nodes
     }
 

@@ -74,6 +74,12 @@ impl Tally {
         self.process.increment(fault);
     }
 
+    /// Adds the faults of connections.
+    pub(crate) fn links(&mut self, happened: &Counts<Fault>) {
+        self.commits_in_doubt += happened.get(&Fault::LinkLostAfter);
+        self.process.merge(happened);
+    }
+
     /// Adds the failed statements, by their verb.
     pub(crate) fn statements(&mut self, injected: &Counts<(&'static str, Fault)>) {
         self.commits_in_doubt += injected.get(&("sql commit", Fault::StatementDone));

@@ -29,11 +29,13 @@ pub struct Settings {
     pub keep_lines: usize,
     /// Faults and roots to leave out.
     pub cut: Cut,
+    /// Whether the world has the PostgreSQL store, whatever its plan says.
+    pub postgres: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { bug: None, keep_lines: 60, cut: Cut::default() }
+        Self { bug: None, keep_lines: 60, cut: Cut::default(), postgres: false }
     }
 }
 
@@ -65,7 +67,11 @@ pub struct Outcome {
 
 /// Runs the world of a seed.
 pub fn run(seed: u64, settings: &Settings) -> Outcome {
-    run_plan(Plan::of(seed).without(&settings.cut), settings)
+    let mut plan = Plan::of(seed);
+    if settings.postgres || settings.bug.is_some_and(Bug::is_of_postgres) {
+        plan = plan.on_postgres();
+    }
+    run_plan(plan.without(&settings.cut), settings)
 }
 
 /// Runs the world of a plan.
@@ -101,6 +107,7 @@ async fn run_shared(shared: &Arc<Shared>) -> Outcome {
     let (digest, lines) = (trace.digest(), trace.take_lines());
     let setting = shared.plan.describe();
     shared.tally().statements(&shared.backend.statements.injected());
+    shared.tally().links(&shared.backend.link_faults());
     shared.tally().worlds.increment(shared.plan.store.name());
     shared.tally().recoveries = shared.backend.recoveries();
     shared.tally().rows_ahead_of_clock = shared.backend.rows_ahead_of_clock();
@@ -153,6 +160,9 @@ impl World {
         let ended = tokio::select! {
             biased;
             () = shared.failed.notified() => Ok(()),
+            () = shared.backend.runaway() => {
+                Err("I7: runaway: a lane of the PostgreSQL store asks for transactions without end".to_string())
+            }
             ended = self.phases(&mut clients) => ended,
         };
         if let Err(failure) = ended {

@@ -131,7 +131,9 @@ impl Scheduler {
         // The polls of the transaction have seen its own change.
         let changes = done.changes.zip(done.frees).map(|(changes, frees)| changes + u64::from(frees));
         let changes = match defect::is_on(Defect::PollSeesLaterCommits) {
-            true => PerQueue { turns: u64::MAX, activities: u64::MAX },
+            true => {
+                PerQueue { turns: self.parked.turns.changes(), activities: self.parked.activities.changes() }
+            }
             false => changes,
         };
         let periodic = match done.asked_next_due {

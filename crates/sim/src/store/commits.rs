@@ -44,7 +44,7 @@ impl FaultyStore {
             let duplicate_item =
                 commit.orchestrator_items.iter().find(|item| may_arrive_twice(item)).cloned();
             let committed_at =
-                self.answer_under_lease(lock_token, self.inner().commit_turn(lock_token, commit).await)?;
+                self.under_lease(lock_token, self.inner().commit_turn(lock_token, commit)).await?;
             self.record_commit(lock_token);
             self.shared.performed().turns.remove(lock_token);
             self.shared.tally().turns += 1;
@@ -82,13 +82,13 @@ impl FaultyStore {
             let compared = self.again(&instance, vec![completion.clone()], &ahead).await;
             sabotage::commit(&self.shared, &instance, &mut ahead.commit);
             let execution_id = ahead.commit.execution_id;
-            let answer = self.inner().complete_with_turn(token, completion.clone(), ahead).await;
-            let completed = self.answer_under_lease(token, answer)?;
+            let disturbances_before = self.disturbances();
+            let call = self.inner().complete_with_turn(token, completion.clone(), ahead);
+            let completed = self.under_lease(token, call).await?;
             self.record_commit(token);
-            let known = self.shared.performed().completed(&completion);
-            self.shared.require(known);
+            self.record_outcome(&completion);
             if let Completion::WithTurn { .. } = completed {
-                self.committed_ahead(&instance, execution_id, compared);
+                self.committed_ahead(&instance, execution_id, compared, disturbances_before);
             }
             if fault == Some(Fault::Duplicate) {
                 self.duplicate(&completion).await;
@@ -130,12 +130,22 @@ impl FaultyStore {
         instance: &str,
         execution_id: u64,
         compared: Option<Result<(), String>>,
+        disturbances_before: u64,
     ) {
+        self.was_alone(instance, disturbances_before);
+        self.shared.tally().turns += 1;
+        self.compared(instance, execution_id, compared);
+    }
+
+    /// I6: no node holds the instance of a turn that was committed without a lease. A node that was disturbed since it sent the turn to a
+    /// task of its store may learn late that it was committed, when another node has leased the instance.
+    pub(super) fn was_alone(&self, instance: &str, disturbances_before: u64) {
+        if self.shared.backend.has_tasks() && self.disturbances() != disturbances_before {
+            return;
+        }
         let now = self.shared.clock.now_ms();
         let alone = self.shared.performed().leases.committed_without_lease(&format!("'{instance}'"), now);
         self.shared.require(alone);
-        self.shared.tally().turns += 1;
-        self.compared(instance, execution_id, compared);
     }
 
     /// Records the comparison of a turn with the same turn from a cold start.

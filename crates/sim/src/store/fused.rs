@@ -32,18 +32,16 @@ impl FaultyStore {
             let compared = self.again(&instance, completions.clone(), &ahead).await;
             sabotage::commit(&self.shared, &instance, &mut ahead.commit);
             let execution_id = ahead.commit.execution_id;
-            let mut answer = self.inner().complete_all_with_turn(outcomes.clone(), ahead).await;
-            for outcome in &outcomes {
-                answer = self.answer_under_lease(&outcome.lock_token, answer);
-            }
-            let completed = answer?;
+            let disturbances_before = self.disturbances();
+            let tokens: Vec<&str> = outcomes.iter().map(|outcome| outcome.lock_token.as_str()).collect();
+            let call = self.inner().complete_all_with_turn(outcomes.clone(), ahead);
+            let completed = self.under_leases(&tokens, call).await?;
             if let FusedCompletion::WithTurn { .. } = completed {
                 for outcome in &outcomes {
                     self.record_commit(&outcome.lock_token);
-                    let known = self.shared.performed().completed(&outcome.completion);
-                    self.shared.require(known);
+                    self.record_outcome(&outcome.completion);
                 }
-                self.committed_ahead(&instance, execution_id, compared);
+                self.committed_ahead(&instance, execution_id, compared, disturbances_before);
                 let stored_once = self.none_is_queued(&instance, &completions).await;
                 self.shared.require(stored_once);
                 if let (Some(completion), Some(Fault::Duplicate)) = (completions.first(), fault) {

@@ -133,7 +133,7 @@ impl Provider for FaultyStore {
                     self.shared.require(self.must_not_be_held(&item.instance).await);
                 }
                 // A fetch that fails after its commit counts a delivery that is not recorded here.
-                if !self.shared.backend.statements.may_hide_commits() {
+                if !self.shared.backend.may_hide_commits() {
                     self.shared.require(after_hold);
                 }
                 let subject = format!("'{}'", turn.item.instance);
@@ -225,8 +225,8 @@ impl Provider for FaultyStore {
         let call = async {
             let turn = self.shared.performed().turns.get(lock_token).filter(|_| delay.is_some()).cloned();
             self.shared.performed().delayed.extend(turn.map(|turn| turn.instance));
-            let answer = self.inner().abandon_orchestration_item(lock_token, delay, ignore_attempt).await;
-            self.answer_under_lease(lock_token, answer)?;
+            let call = self.inner().abandon_orchestration_item(lock_token, delay, ignore_attempt);
+            self.under_lease(lock_token, call).await?;
             self.abandoned(lock_token);
             Ok(())
         };
@@ -328,11 +328,10 @@ impl Provider for FaultyStore {
         let call_spec = self.begin_call("ack_work", format!("{} {what}", short(token)));
         let fault = call_spec.fault;
         let call = async {
-            self.answer_under_lease(token, self.inner().ack_work_item(token, completion.clone()).await)?;
+            self.under_lease(token, self.inner().ack_work_item(token, completion.clone())).await?;
             self.record_commit(token);
             if let Some(completion) = &completion {
-                let completed = self.shared.performed().completed(completion);
-                self.shared.require(completed);
+                self.record_outcome(completion);
                 if fault == Some(Fault::Duplicate) {
                     self.duplicate(completion).await;
                 }
@@ -368,7 +367,7 @@ impl Provider for FaultyStore {
             || self.shared.has(Bug::DrainStopsRenewals) && self.shared.is_draining(&self.caller);
         let call = async {
             if !forgotten {
-                self.answer_under_lease(token, self.inner().renew_work_item_lock(token, extend_for).await)?;
+                self.under_lease(token, self.inner().renew_work_item_lock(token, extend_for)).await?;
                 self.record_renewal(token, extend_for);
             }
             Ok(())
@@ -401,10 +400,7 @@ impl Provider for FaultyStore {
     ) -> Result<(), ProviderError> {
         let detail = format!("{} after {delay:?}, free: {ignore_attempt}", short(token));
         let call = async {
-            self.answer_under_lease(
-                token,
-                self.inner().abandon_work_item(token, delay, ignore_attempt).await,
-            )?;
+            self.under_lease(token, self.inner().abandon_work_item(token, delay, ignore_attempt)).await?;
             self.abandoned(token);
             Ok(())
         };
@@ -419,11 +415,19 @@ impl Provider for FaultyStore {
     ) -> Result<(), ProviderError> {
         let detail = format!("{} after {delay:?}", short(token));
         let call = async {
-            let answer = self.inner().abandon_work_noted(token, delay, error).await;
-            if answer.is_ok() || self.shared.backend.statements.may_hide_commits() {
-                self.shared.performed().noted(token, error, answer.is_ok());
+            let disturbances_before = self.disturbances();
+            if self.shared.backend.has_tasks() {
+                // A task of the store may store the note after its caller is gone.
+                self.shared.performed().noted(token, error, false);
             }
-            self.answer_under_lease(token, answer)?;
+            let answer = self.under_lease(token, self.inner().abandon_work_noted(token, delay, error)).await;
+            // A lease that is given back again counts as given back, with or without the note.
+            let is_certain = answer.is_ok()
+                && !(self.shared.backend.has_tasks() && self.disturbances() != disturbances_before);
+            if answer.is_ok() || self.shared.backend.may_hide_commits() {
+                self.shared.performed().noted(token, error, is_certain);
+            }
+            answer?;
             self.abandoned(token);
             Ok(())
         };
@@ -434,7 +438,7 @@ impl Provider for FaultyStore {
         let detail = format!("{} {}", short(token), hold.kind);
         let instance = self.shared.performed().turns.get(token).map(|turn| turn.instance.clone());
         let call = async {
-            let outcome = self.answer_under_lease(token, self.inner().hold_turn(token, hold).await)?;
+            let outcome = self.under_lease(token, self.inner().hold_turn(token, hold)).await?;
             if outcome == HoldOutcome::Held {
                 self.shared.performed().held(token);
                 if hold.kind == HoldKind::Parked {
@@ -462,10 +466,7 @@ impl Provider for FaultyStore {
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
         let call = async {
-            self.answer_under_lease(
-                token,
-                self.inner().renew_orchestration_item_lock(token, extend_for).await,
-            )?;
+            self.under_lease(token, self.inner().renew_orchestration_item_lock(token, extend_for)).await?;
             self.record_renewal(token, extend_for);
             Ok(())
         };

@@ -78,7 +78,7 @@ impl FaultyStore {
     fn record_of<T>(&self, answer: &Result<T, ProviderError>, is_stored: impl Fn(&T) -> bool) -> Answer {
         match answer {
             Ok(value) if is_stored(value) => Answer::Stored,
-            Err(_) if self.shared.backend.statements.may_hide_commits() => Answer::InDoubt,
+            Err(_) if self.shared.backend.may_hide_commits() => Answer::InDoubt,
             Ok(_) | Err(_) => Answer::NotStored,
         }
     }

@@ -80,7 +80,7 @@ impl FaultyStore {
 
     pub(super) fn record_commit(&self, token: &str) {
         let now = self.shared.clock.now_ms();
-        let committed = self.shared.performed().leases.committed(token, now);
+        let committed = self.shared.performed().leases.committed(token, now, self.shared.backend.has_tasks());
         self.shared.require(committed);
     }
 
@@ -103,17 +103,46 @@ impl FaultyStore {
         performed.leases.given_back(token);
     }
 
-    /// Passes on an answer to a call under a lease. If statements can fail, an error does not mean that nothing was
-    /// committed, so the lease is in doubt.
-    pub(super) fn answer_under_lease<T>(
+    /// Makes a call under leases. If statements can fail, an error does not mean that nothing was
+    /// committed, so the leases are in doubt.
+    ///
+    /// Tasks of a store commit a call before its caller knows: until then others may take the lease.
+    pub(super) async fn under_leases<T>(
         &self,
-        token: &str,
-        answer: Result<T, ProviderError>,
+        tokens: &[&str],
+        call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
-        if answer.is_err() && self.shared.backend.statements.may_hide_commits() {
-            self.shared.performed().leases.mark_in_doubt(token);
+        let (backend, disturbances_before) = (&self.shared.backend, self.disturbances());
+        if backend.has_tasks() {
+            let mut performed = self.shared.performed();
+            tokens.iter().for_each(|token| performed.leases.in_flight(token, true));
+        }
+        let answer = call.await;
+        let mut performed = self.shared.performed();
+        let is_late = backend.has_tasks() && self.disturbances() != disturbances_before;
+        for token in tokens {
+            performed.leases.in_flight(token, false);
+            if is_late || answer.is_err() && backend.may_hide_commits() {
+                performed.leases.mark_in_doubt(token);
+            }
         }
         answer
+    }
+
+    /// Records an accepted outcome of an activity. A store with tasks recognises an outcome that it is asked to store again.
+    pub(super) fn record_outcome(&self, completion: &WorkItem) {
+        let may_repeat = self.shared.backend.has_tasks();
+        let known = self.shared.performed().completed(completion, may_repeat);
+        self.shared.require(known);
+    }
+
+    /// Makes a call under one lease.
+    pub(super) async fn under_lease<T>(
+        &self,
+        token: &str,
+        call: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, ProviderError> {
+        self.under_leases(&[token], call).await
     }
 
     /// Enqueues a message again, as a queue with at-least-once delivery may.

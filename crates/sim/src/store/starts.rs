@@ -6,7 +6,7 @@ use super::sabotage;
 use crate::check::replay;
 use crate::performed::Turn;
 use outlast_model::WorkItem;
-use outlast_provider::{Clock, EagerStart, ProviderError, TurnAhead};
+use outlast_provider::{EagerStart, ProviderError, TurnAhead};
 
 /// The numbers of rows that the store has for an instance.
 #[derive(Default)]
@@ -47,17 +47,18 @@ impl FaultyStore {
             let compared = again.map(|again| replay::compare(&again, &ahead.commit));
             sabotage::commit(&self.shared, &instance, &mut ahead.commit);
             let execution_id = ahead.commit.execution_id;
+            let disturbances_before = self.disturbances();
             let completed = self.inner().start_with_turn(start.clone(), ahead).await?;
             match completed {
                 EagerStart::WithTurn { .. } => {
                     self.shared.performed().enqueued(&start);
-                    let (subject, now) = (format!("'{instance}'"), self.shared.clock.now_ms());
-                    let alone = self.shared.performed().leases.committed_without_lease(&subject, now);
-                    self.shared.require(alone);
+                    self.was_alone(&instance, disturbances_before);
                     self.shared.require(before.is_nothing(&instance));
                     self.shared.tally().turns += 1;
                     self.compared(&instance, execution_id, compared);
                 }
+                // Another process may have started the instance while a task of the store had the start.
+                EagerStart::Unchanged if self.shared.backend.has_tasks() => {}
                 EagerStart::Unchanged => {
                     let after = self.known(&instance).await;
                     self.shared.require(before.has_same_events(&after, &instance));

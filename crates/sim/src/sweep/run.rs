@@ -39,6 +39,7 @@ pub(super) fn run_script(
         mirror_waits: false,
         latency_ms: 0,
         statement_faults: 0,
+        link_fault_rates: BTreeMap::new(),
         process_fault_means_ms: BTreeMap::new(),
         downtime_ms: 1,
         loses_wake_ups: false,

@@ -4,7 +4,7 @@ mod model;
 mod sweep;
 
 use outlast_sim::{
-    BUGS, Bug, Outcome, Settings, first_failure, recorded_seeds, run, run_many, shipped_bugs, shrink,
+    BUGS, Bug, Fault, Outcome, Settings, first_failure, recorded_seeds, run, run_many, shipped_bugs, shrink,
 };
 
 #[test]
@@ -51,6 +51,19 @@ fn worlds_without_a_defect_pass_and_have_faults() {
     }
 }
 
+#[test]
+fn worlds_with_the_postgresql_store_pass_and_lose_connections() {
+    let seeds: Vec<u64> = (10_000..10_020).collect();
+    let summary = run_many(&seeds, &Settings { postgres: true, ..Settings::default() });
+    assert_eq!(summary.failed, []);
+    assert_eq!(summary.tally.worlds.get(&"PostgreSQL scheduler"), 20);
+    let faults = summary.tally.by_fault();
+    for fault in [Fault::LinkUnreachable, Fault::LinkConflict, Fault::LinkLostBefore, Fault::LinkLostAfter] {
+        assert!(faults.get(&fault) > 0, "{fault:?} in {faults:?}");
+    }
+    assert!(faults.get(&Fault::ListenerLost) > 0, "{faults:?}");
+}
+
 /// `cargo xtask sim --score` checks all defects; these are found soonest.
 #[test]
 fn known_defects_are_found_and_their_worlds_shrunk() {
@@ -66,6 +79,8 @@ fn known_defects_are_found_and_their_worlds_shrunk() {
         "shipped-RecordTwice",
         "shipped-PauseNotRecorded",
         "shipped-HeldTurnRuns",
+        "shipped-ClientRequestLost",
+        "shipped-NotificationUnseen",
         "NoteKeepsFirstError",
     ] {
         let settings = Settings { bug: Bug::parse(bug), ..Settings::default() };
