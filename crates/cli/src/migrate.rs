@@ -118,6 +118,11 @@ impl Migrated {
         let count = counted(self.migrations.len(), "migration");
         let are = if self.migrations.len() == 1 { "is" } else { "are" };
         match (self.dry_run, before == after) {
+            _ if before > known => {
+                format!(
+                    "{store} has schema version {after} of a newer release. This release has {known}, and can use it.\n"
+                )
+            }
             (false, true) if before == known => {
                 format!("{store} has schema version {after}, which is that of this release.\n")
             }

@@ -22,10 +22,10 @@ pub fn migration_table(data: &[u8]) {
 }
 
 const BUNDLED: [Migration; 4] = [
-    Migration { version: 1, name: "first", sql: "one" },
-    Migration { version: 2, name: "second", sql: "two" },
-    Migration { version: 3, name: "third", sql: "three" },
-    Migration { version: 4, name: "fourth", sql: "four" },
+    Migration { version: 1, name: "first", usable_from: 1, sql: "one" },
+    Migration { version: 2, name: "second", usable_from: 1, sql: "two" },
+    Migration { version: 3, name: "third", usable_from: 1, sql: "three" },
+    Migration { version: 4, name: "fourth", usable_from: 1, sql: "four" },
 ];
 
 /// Checks the rule alone: the pending migrations are those that the table lacks, and the table must be a prefix of the
@@ -35,33 +35,46 @@ fn check_rule(choices: &mut Choices<'_>) {
     let mut applied: Vec<Applied> = BUNDLED
         .iter()
         .take(choices.below(BUNDLED.len() + 1))
-        .map(|migration| Applied { version: migration.version, checksum: migration.checksum() })
+        .map(|migration| Applied {
+            version: migration.version,
+            usable_from: migration.usable_from,
+            checksum: migration.checksum(),
+        })
         .collect();
     for _ in 0..choices.below(4) {
         let at = choices.below(applied.len());
-        match choices.below(6) {
+        match choices.below(7) {
             0 if !applied.is_empty() => drop(applied.remove(at)),
             1 if !applied.is_empty() => applied.swap(at, 0),
             2 if !applied.is_empty() => applied[at].version = choices.number() as u32,
             3 if !applied.is_empty() => applied[at].checksum = choices.text(8),
             4 if !applied.is_empty() => applied.push(applied[at].clone()),
-            _ => applied.insert(at, Applied { version: choices.number() as u32, checksum: choices.text(8) }),
+            5 if !applied.is_empty() => applied[at].usable_from = choices.below(7) as u32,
+            _ => {
+                let (version, usable_from) = (choices.number() as u32, choices.below(7) as u32);
+                applied.insert(at, Applied { version, usable_from, checksum: choices.text(8) });
+            }
         }
     }
-    let is_prefix = applied.len() <= bundled.len()
-        && applied.iter().zip(bundled).all(|(row, migration)| {
-            (row.version, &row.checksum) == (migration.version, &migration.checksum())
-        });
+    // The bundled migrations come first; migrations of later releases follow without gaps, if this release can use all of them.
+    let goes_on = |(row, place): (&Applied, usize)| match bundled.get(place) {
+        Some(known) => {
+            (row.version, row.usable_from, &row.checksum)
+                == (known.version, known.usable_from, &known.checksum())
+        }
+        None => row.version as usize == place + 1 && row.usable_from as usize <= bundled.len(),
+    };
+    let is_usable = applied.iter().zip(0..).all(goes_on);
     match pending(bundled, &applied) {
         Ok(due) => {
-            assert!(is_prefix, "{applied:?} was accepted");
-            assert_eq!(due.len(), bundled.len() - applied.len());
+            assert!(is_usable, "{applied:?} was accepted");
+            assert_eq!(due.len(), bundled.len().saturating_sub(applied.len()));
         }
-        Err(refusal) => assert!(!is_prefix, "{applied:?} was refused: {refusal}"),
+        Err(refusal) => assert!(!is_usable, "{applied:?} was refused: {refusal}"),
     }
 }
 
-const READ: &str = "SELECT version, checksum FROM outlast_migrations ORDER BY rowid";
+const READ: &str = "SELECT version, usable_from, checksum FROM outlast_migrations ORDER BY rowid";
 
 /// Changes the migration table of a store, and opens the store.
 fn change_and_open(choices: &mut Choices<'_>) {
@@ -77,11 +90,11 @@ fn change_and_open(choices: &mut Choices<'_>) {
     let raw = Connection::open(scratch.path()).expect("the file is still a database");
     assert_eq!(content(&raw), tables, "opening changed the store");
     match opened {
-        Ok(()) => assert_eq!(after, before, "the store opened with a changed migration table"),
+        Ok(()) => assert!(goes_on(&before, &after), "the store opened with the migration table {after:?}"),
         Err(SqliteError::Schema { .. } | SqliteError::Foreign { .. }) => {
             assert!(
-                after != before || application_id(&raw) != APPLICATION_ID,
-                "an unchanged store was refused"
+                !goes_on(&before, &after) || application_id(&raw) != APPLICATION_ID,
+                "a store that can be used was refused"
             );
         }
         Err(error) => panic!("the error does not name the damage: {error:?}"),
@@ -108,18 +121,34 @@ fn change(raw: &Connection, choices: &mut Choices<'_>) {
             [value(choices), value(choices)],
         ),
         6 | 7 => raw.execute(
-            "INSERT INTO outlast_migrations (version, name, checksum, applied_at) VALUES (?1, 'more', ?2, 0)",
-            [value(choices), value(choices)],
+            "INSERT INTO outlast_migrations (version, name, checksum, usable_from, applied_at)
+             VALUES (?1, 'more', ?2, ?3, 0)",
+            [value(choices), value(choices), value(choices)],
         ),
         8 => raw.execute("ALTER TABLE outlast_migrations RENAME COLUMN checksum TO digest", []),
         _ => raw.pragma_update(None, "application_id", choices.number() as i32).map(|()| 1),
     };
 }
 
-/// The versions and checksums of the migration table; `None` if they cannot be read.
-fn rows(raw: &Connection) -> Option<Vec<(Value, Value)>> {
+/// Whether the rows are those that the release wrote, or go on with migrations of later releases that it can use.
+fn goes_on(before: &Option<Vec<Row>>, after: &Option<Vec<Row>>) -> bool {
+    let (Some(before), Some(after)) = (before, after) else { return before == after };
+    let known = before.len() as i64;
+    let is_usable = |(row, version): (&Row, i64)| {
+        let is_marked = matches!(row.1, Value::Integer(from) if (0..=known).contains(&from));
+        row.0 == Value::Integer(version) && is_marked && matches!(row.2, Value::Text(_))
+    };
+    after
+        .strip_prefix(before.as_slice())
+        .is_some_and(|further| further.iter().zip(known + 1..).all(is_usable))
+}
+
+type Row = (Value, Value, Value);
+
+/// The versions, marks and checksums of the migration table; `None` if they cannot be read.
+fn rows(raw: &Connection) -> Option<Vec<Row>> {
     let mut statement = raw.prepare(READ).ok()?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).ok()?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).ok()?;
     rows.collect::<Result<_, _>>().ok()
 }
 

@@ -6,11 +6,12 @@ use crate::deadline::{self, BeginStatements, within};
 use crate::names::SchemaName;
 use crate::row::Cells;
 use crate::sql::Statements;
-use crate::{PostgresError, ProviderConfig, options, tls, url};
+use crate::{PostgresError, ProviderConfig, options, schema, tls, url};
 use bytes::BytesMut;
 use deadpool::Runtime;
 use deadpool::managed::{Object, Pool, QueueMode};
 use futures::TryStreamExt;
+use outlast_provider_kit::migrations::Migration;
 use std::error::Error;
 use std::fmt;
 use std::fmt::Display;
@@ -39,6 +40,8 @@ pub(crate) struct Db {
     /// Whether connections keep statements.
     pub(crate) prepares: bool,
     pub(crate) schema: SchemaName,
+    /// The migrations of this release.
+    pub(crate) migrations: Vec<Migration>,
     pub(crate) counters: Arc<Counters>,
     /// For connections beside the pool.
     pub(crate) connector: Arc<Connector>,
@@ -104,6 +107,7 @@ impl Db {
             statements,
             prepares: config.prepare,
             schema,
+            migrations: schema::bundled(config),
             counters,
             connector,
             deadline: config.deadline,

@@ -36,6 +36,7 @@ functions!(
     "dead_letter_activities",
     "enqueue_messages",
     "enqueue_activities",
+    "enqueue_once",
     "start",
     "renew",
     "abandon",
@@ -427,6 +428,6 @@ mod tests {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_ .=".contains(c))
         };
         assert_eq!(left.filter(is_name).collect::<Vec<_>>(), [""; 0]);
-        assert_eq!(text.matches("CREATE FUNCTION").count(), 32);
+        assert_eq!(text.matches("CREATE FUNCTION").count(), 33);
     }
 }

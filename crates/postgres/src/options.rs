@@ -2,6 +2,7 @@
 
 use crate::password::PasswordSource;
 use outlast_provider::{Entropy, MessageBound, OsEntropy};
+use outlast_provider_kit::migrations::Migration;
 use outlast_provider_kit::orphans::DEFAULT_LIFE_MS;
 use outlast_provider_kit::url::shown;
 use std::error::Error;
@@ -97,6 +98,10 @@ pub struct ProviderConfig {
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub faults: Option<crate::steps::Faults>,
+    /// Migrations after those of this release, with which tests play a later release.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub further_migrations: Vec<Migration>,
     /// The source of the store's lock tokens.
     pub entropy: Arc<dyn Entropy>,
 }
@@ -126,6 +131,8 @@ impl ProviderConfig {
             batches_only: false,
             #[cfg(feature = "test-hooks")]
             faults: None,
+            #[cfg(feature = "test-hooks")]
+            further_migrations: further_of_environment(),
             entropy: Arc::new(OsEntropy),
         }
     }
@@ -213,6 +220,15 @@ impl ProviderConfig {
         self
     }
 
+    /// Migrations after those of this release: none, except in tests.
+    pub(crate) fn further_migrations(&self) -> &[Migration] {
+        #[cfg(feature = "test-hooks")]
+        let further = self.further_migrations.as_slice();
+        #[cfg(not(feature = "test-hooks"))]
+        let further = &[];
+        further
+    }
+
     /// The pool size in force: every lane needs a connection, and so do reads.
     pub(crate) fn connections(&self) -> usize {
         let from = |name: &str| std::env::var(name).ok()?.trim().parse::<usize>().ok();
@@ -233,6 +249,15 @@ impl ProviderConfig {
     pub(crate) fn lanes_in_force(&self) -> usize {
         self.lanes.clamp(1, self.connections() - 1)
     }
+}
+
+/// The statements of one further migration, with which tests of the command play a later release.
+#[cfg(feature = "test-hooks")]
+fn further_of_environment() -> Vec<Migration> {
+    let sql = std::env::var("OUTLAST_TEST_MIGRATION").ok();
+    sql.map(|sql| Migration { version: 2, name: "next", usable_from: 1, sql: sql.leak() })
+        .into_iter()
+        .collect()
 }
 
 impl fmt::Debug for ProviderConfig {

@@ -2,23 +2,24 @@
 
 use crate::db::{Db, ONLY, Result, cell};
 use crate::deadline::within;
-use crate::{MigrationPolicy, PostgresError, functions};
+use crate::{MigrationPolicy, PostgresError, ProviderConfig, functions};
 use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, SchemaState, pending};
 use std::sync::LazyLock;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, GenericClient};
+use tokio_postgres::{Client, GenericClient, Row};
 
-/// Append-only: a released text never changes. The checksum of the functions covers their shared text and their codes.
-static MIGRATIONS: LazyLock<[Migration; 4]> = LazyLock::new(|| {
-    [
-        Migration { version: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
-        Migration { version: 2, name: "functions", sql: functions::expanded(functions::SQL).leak() },
-        Migration { version: 3, name: "message_keys", sql: functions::expanded(MESSAGE_KEYS).leak() },
-        Migration { version: 4, name: "nodes", sql: include_str!("../migrations/0004_nodes.sql") },
-    ]
+/// Append-only: a released migration never changes. The checksum covers the tables, and the functions with their codes put in.
+static MIGRATIONS: LazyLock<[Migration; 1]> = LazyLock::new(|| {
+    let sql = format!("{TABLES_SQL}\n{}", functions::expanded(functions::SQL));
+    [Migration { version: 1, name: "initial", usable_from: 1, sql: sql.leak() }]
 });
 
-const MESSAGE_KEYS: &str = include_str!("../migrations/0003_message_keys.sql");
+const TABLES_SQL: &str = include_str!("../migrations/0001_initial.sql");
+
+/// The migrations of this release.
+pub(crate) fn bundled(config: &ProviderConfig) -> Vec<Migration> {
+    MIGRATIONS.iter().chain(config.further_migrations()).copied().collect()
+}
 
 /// The tables that the migrations make.
 const TABLES: [&str; 17] = [
@@ -51,11 +52,10 @@ pub(crate) async fn prepare(db: &Db, policy: MigrationPolicy) -> Result<()> {
 /// Migrates the schema if migrations are due and the policy allows it. Refuses the schema otherwise.
 async fn prepare_on(db: &Db, client: &mut Client, policy: MigrationPolicy) -> Result<()> {
     // A schema that is up to date needs no lock and no right to create objects.
-    let due = due(db, client).await;
-    match (due, policy) {
-        (Ok([]), _) => Ok(()),
+    match (state_on(db, client).await, policy) {
+        (Ok(state), _) if state.due.is_empty() => Ok(()),
         (Ok(_) | Err(_), MigrationPolicy::ApplyAll) => migrate(db, client).await,
-        (Ok(due), MigrationPolicy::VerifyOnly) => Err(refused(db, unapplied(due))),
+        (Ok(state), MigrationPolicy::VerifyOnly) => Err(refused(db, unapplied(&state))),
         (Err(error), MigrationPolicy::VerifyOnly) => Err(error),
     }
 }
@@ -68,7 +68,8 @@ pub(crate) async fn state(db: &Db) -> Result<SchemaState> {
 }
 
 async fn state_on(db: &Db, client: &Client) -> Result<SchemaState> {
-    Ok(SchemaState::of(MIGRATIONS.as_slice(), due(db, client).await?))
+    let applied = applied(db, client).await?;
+    Ok(SchemaState::of(&db.migrations, &applied, pending_on(db, &applied)?))
 }
 
 /// Applies the due migrations in one transaction, under a lock that only migrations of this schema take. The server releases the
@@ -85,22 +86,24 @@ async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
         transaction.batch_execute(&db.statements.create_schema).await?;
     }
     // Another process may have migrated meanwhile, so the ledger is read again, under the lock.
-    for migration in due(db, &transaction).await? {
+    for migration in pending_on(db, &applied(db, &transaction).await?)? {
         transaction.batch_execute(&db.statements.create_ledger).await?;
         transaction.batch_execute(&db.schema.put_into(migration.sql)).await?;
         let version = i32::try_from(migration.version).unwrap_or(i32::MAX);
+        let usable_from = i32::try_from(migration.usable_from).unwrap_or(i32::MAX);
         let row = [
             (&version as _, Type::INT4),
             (&migration.name as _, Type::TEXT),
             (&migration.checksum() as _, Type::TEXT),
+            (&usable_from as _, Type::INT4),
         ];
         transaction.execute_typed(&db.statements.write_ledger, &row).await?;
     }
     Ok(transaction.commit().await?)
 }
 
-/// The migrations that are due in an empty schema or a store. Any other schema is refused.
-async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration]> {
+/// The migration table. That of an empty schema is empty, that of a store is not. A schema of another program is refused.
+async fn applied(db: &Db, client: &impl GenericClient) -> Result<Vec<Applied>> {
     let schema = db.schema.as_str();
     let ledger = client.query_typed(&db.statements.ledger_exists, &[(&schema, Type::TEXT)]).await?;
     let is_ours = match ledger.first() {
@@ -111,7 +114,7 @@ async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration
         let tables: &[&str] = &TABLES;
         let named = [(&schema as _, Type::TEXT), (&tables as _, Type::TEXT_ARRAY)];
         return match client.query_typed(&db.statements.foreign_name, &named).await?.first() {
-            None => Ok(MIGRATIONS.as_slice()),
+            None => Ok(Vec::new()),
             Some(row) => Err(PostgresError::Foreign {
                 schema: schema.to_string(),
                 found: format!(
@@ -123,24 +126,29 @@ async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration
     }
     let mut ledger = Vec::new();
     for row in client.query_typed(&db.statements.read_ledger, &[]).await? {
-        let version = u32::try_from(cell::<i32>(&row, "version")?).unwrap_or(0);
-        ledger.push(Applied { version, checksum: cell(&row, "checksum")? });
+        let (version, usable_from) = (number(&row, "version")?, number(&row, "usable_from")?);
+        ledger.push(Applied { version, usable_from, checksum: cell(&row, "checksum")? });
     }
-    let due = pending(MIGRATIONS.as_slice(), &ledger).map_err(|refusal| refused(db, refusal))?;
-    if ledger.is_empty() {
-        return Err(refused(db, MigrationRefusal::Damaged { what: missing(&MIGRATIONS[0]) }));
+    match ledger.is_empty() {
+        true => Err(refused(db, MigrationRefusal::Damaged { what: missing(&MIGRATIONS[0]) })),
+        false => Ok(ledger),
     }
-    Ok(due)
+}
+
+fn number(row: &Row, column: &str) -> Result<u32> {
+    Ok(u32::try_from(cell::<i32>(row, column)?).unwrap_or(0))
+}
+
+/// The migrations that are due in a schema with these applied ones.
+fn pending_on<'a>(db: &'a Db, applied: &[Applied]) -> Result<&'a [Migration]> {
+    pending(&db.migrations, applied).map_err(|refusal| refused(db, refusal))
 }
 
 /// The reason for which a schema with due migrations is refused if it must not be changed.
-fn unapplied(due: &[Migration]) -> MigrationRefusal {
-    let known = MIGRATIONS.last().map_or(0, |newest| newest.version);
-    match due.first() {
-        Some(first) if first.version > MIGRATIONS[0].version => {
-            MigrationRefusal::Older { found: first.version - 1, known }
-        }
-        _ => MigrationRefusal::Missing,
+fn unapplied(state: &SchemaState) -> MigrationRefusal {
+    match state.applied {
+        0 => MigrationRefusal::Missing,
+        found => MigrationRefusal::Older { found, known: state.known },
     }
 }
 
@@ -160,4 +168,28 @@ pub(crate) async fn cleanup(db: &Db) -> Result<()> {
         false => &db.statements.drop_schema,
     };
     within(db, &client.closer(), db.long_deadline, client.batch_execute(drop)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was released: version, oldest version whose releases can use it, checksum, release.
+    const RELEASED: [(u32, u32, &str, &str); 1] =
+        [(1, 1, "b5b82ba1d47fb7849054f1fd263aafa7bd8edb8b3875169fb5be159a452ecc96", "0.2.0")];
+
+    #[test]
+    fn released_migrations_never_change() {
+        for (version, usable_from, checksum, release) in RELEASED {
+            let found = MIGRATIONS.iter().find(|migration| migration.version == version);
+            let found = found.map(|migration| (migration.usable_from, migration.checksum()));
+            assert_eq!(
+                found,
+                Some((usable_from, checksum.to_string())),
+                "migration {version} was released with {release} and must not change; add a new one, with new versions of \
+                 functions that differ"
+            );
+        }
+        assert_eq!(MIGRATIONS.len(), RELEASED.len(), "a migration that is released gets a row of `RELEASED`");
+    }
 }

@@ -1,4 +1,4 @@
-//! Decides which migrations a store needs. Does not access the store.
+//! Decides which migrations a store needs, and whether a store of a newer release can be used. Does not access the store.
 
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -11,6 +11,9 @@ pub struct Migration {
     pub version: u32,
     /// A short name.
     pub name: &'static str,
+    /// The oldest schema version whose releases can use a store with this migration: its own version, or an earlier one if the
+    /// migration only adds what these releases do not name. Releases of both versions can then run at the same time.
+    pub usable_from: u32,
     /// The statements.
     pub sql: &'static str,
 }
@@ -31,6 +34,8 @@ impl Migration {
 pub struct Applied {
     /// Position.
     pub version: u32,
+    /// The oldest schema version whose releases can use the store.
+    pub usable_from: u32,
     /// Checksum of the text that was applied.
     pub checksum: String,
 }
@@ -38,7 +43,7 @@ pub struct Applied {
 /// Why a store is not migrated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MigrationRefusal {
-    /// The store was written by a newer release.
+    /// A newer release migrated the store, and this release cannot use it.
     Newer {
         /// The newest version in the migration table.
         found: u32,
@@ -98,40 +103,53 @@ pub struct SchemaState {
 }
 
 impl SchemaState {
-    /// The state of a store for which these migrations are due.
-    pub fn of(bundled: &[Migration], due: &[Migration]) -> Self {
-        let known = bundled.last().map_or(0, |migration| migration.version);
-        let applied = due.first().map_or(known, |first| first.version - 1);
+    /// The state of a store with these applied migrations, for which these are due.
+    pub fn of(bundled: &[Migration], applied: &[Applied], due: &[Migration]) -> Self {
         Self {
-            applied,
-            known,
+            applied: newest(applied),
+            known: bundled.last().map_or(0, |migration| migration.version),
             due: due.iter().map(|migration| (migration.version, migration.name)).collect(),
         }
     }
 }
 
-/// The migrations that are not applied yet, in order. Returns an error unless the applied migrations are a prefix of the
-/// bundled list with the same checksums.
+fn newest(applied: &[Applied]) -> u32 {
+    applied.iter().map(|row| row.version).max().unwrap_or(0)
+}
+
+/// The migrations that are not applied yet, in order. Nothing is due in a store of a newer release whose further migrations this
+/// release can use.
+///
+/// # Errors
+///
+/// If this release cannot use a further migration. If the applied migrations are not the first of the bundled list, with the same
+/// texts, or do not go on after the list without gaps.
 pub fn pending<'a>(
     bundled: &'a [Migration],
     applied: &[Applied],
 ) -> Result<&'a [Migration], MigrationRefusal> {
     let known = bundled.last().map_or(0, |migration| migration.version);
-    let newest = applied.iter().map(|row| row.version).max().unwrap_or(0);
-    if newest > known {
-        return Err(MigrationRefusal::Newer { found: newest, known });
+    if applied.iter().any(|row| row.version > known && row.usable_from > known) {
+        return Err(MigrationRefusal::Newer { found: newest(applied), known });
     }
-    for (index, row) in applied.iter().enumerate() {
+    for (row, place) in applied.iter().zip(1..) {
         let damaged = |what: String| Err(MigrationRefusal::Damaged { what });
-        match bundled.get(index) {
-            Some(expected) if expected.version != row.version => {
-                return damaged(format!("found version {} where {} belongs", row.version, expected.version));
-            }
+        let version = row.version;
+        if version <= known && place > known {
+            return damaged(format!("version {version} comes twice"));
+        }
+        if version != place {
+            return damaged(format!("found version {version} where {place} belongs"));
+        }
+        match bundled.iter().find(|expected| expected.version == version) {
             Some(expected) if expected.checksum() != row.checksum => {
-                return damaged(format!("version {} was applied with another text", row.version));
+                return damaged(format!("version {version} was applied with another text"));
             }
-            Some(_) => {}
-            None => return damaged(format!("version {} comes twice", row.version)),
+            Some(expected) if expected.usable_from != row.usable_from => {
+                let usable_from = row.usable_from;
+                return damaged(format!("version {version} is marked as usable from version {usable_from}"));
+            }
+            Some(_) | None => {}
         }
     }
     Ok(bundled.get(applied.len()..).unwrap_or_default())
@@ -142,15 +160,21 @@ mod tests {
     use super::*;
 
     const BUNDLED: [Migration; 3] = [
-        Migration { version: 1, name: "one", sql: "a" },
-        Migration { version: 2, name: "two", sql: "b" },
-        Migration { version: 3, name: "three", sql: "c" },
+        Migration { version: 1, name: "one", usable_from: 1, sql: "a" },
+        Migration { version: 2, name: "two", usable_from: 1, sql: "b" },
+        Migration { version: 3, name: "three", usable_from: 3, sql: "c" },
     ];
 
+    /// The rows of these versions. A version above the bundled ones can be used by its own release only.
     fn applied(versions: &[u32]) -> Vec<Applied> {
-        let text =
-            |version: u32| BUNDLED.get(version as usize - 1).map_or("?".to_string(), Migration::checksum);
-        versions.iter().map(|version| Applied { version: *version, checksum: text(*version) }).collect()
+        versions.iter().map(|version| row(*version, *version)).collect()
+    }
+
+    fn row(version: u32, usable_from: u32) -> Applied {
+        match BUNDLED.iter().find(|migration| migration.version == version) {
+            Some(known) => Applied { version, usable_from: known.usable_from, checksum: known.checksum() },
+            None => Applied { version, usable_from, checksum: "?".to_string() },
+        }
     }
 
     #[test]
@@ -168,6 +192,7 @@ mod tests {
             (&[1, 3], "found version 3 where 2 belongs"),
             (&[2, 1], "found version 2 where 1 belongs"),
             (&[1, 1], "found version 1 where 2 belongs"),
+            (&[0], "found version 0 where 1 belongs"),
             (&[1, 2, 3, 3], "version 3 comes twice"),
         ];
         for (damaged, what) in cases {
@@ -177,14 +202,37 @@ mod tests {
     }
 
     #[test]
+    fn store_of_a_newer_release_is_used_if_each_further_migration_allows_it() {
+        let opened = |further: &[(u32, u32)]| {
+            let mut rows = applied(&[1, 2, 3]);
+            rows.extend(further.iter().map(|(version, usable_from)| row(*version, *usable_from)));
+            pending(&BUNDLED, &rows).map(<[Migration]>::len)
+        };
+        for usable in [&[(4, 3)][..], &[(4, 1)], &[(4, 3), (5, 2)]] {
+            assert_eq!(opened(usable), Ok(0), "{usable:?}");
+        }
+        for newer in [&[(4, 4)][..], &[(4, 3), (5, 4)], &[(4, 5), (5, 3)]] {
+            let found = newer.last().unwrap().0;
+            assert_eq!(opened(newer), Err(MigrationRefusal::Newer { found, known: 3 }), "{newer:?}");
+        }
+        for damaged in [&[(5, 3)][..], &[(4, 3), (4, 3)], &[(5, 3), (4, 3)]] {
+            let refusal = opened(damaged).unwrap_err();
+            assert!(matches!(refusal, MigrationRefusal::Damaged { .. }), "{damaged:?}: {refusal}");
+        }
+        let rows = [row(1, 1), row(2, 1), row(4, 1)];
+        assert!(pending(&BUNDLED, &rows).is_err(), "a known migration is missing");
+    }
+
+    #[test]
     fn state_has_the_applied_version_and_the_due_migrations() {
-        let state = |from: usize| {
-            let state = SchemaState::of(&BUNDLED, &BUNDLED[from..]);
+        let state = |versions: &[u32], from: usize| {
+            let state = SchemaState::of(&BUNDLED, &applied(versions), &BUNDLED[from..]);
             (state.applied, state.known, state.due)
         };
-        assert_eq!(state(0), (0, 3, vec![(1, "one"), (2, "two"), (3, "three")]));
-        assert_eq!(state(2), (2, 3, vec![(3, "three")]));
-        assert_eq!(state(3), (3, 3, vec![]));
+        assert_eq!(state(&[], 0), (0, 3, vec![(1, "one"), (2, "two"), (3, "three")]));
+        assert_eq!(state(&[1, 2], 2), (2, 3, vec![(3, "three")]));
+        assert_eq!(state(&[1, 2, 3], 3), (3, 3, vec![]));
+        assert_eq!(state(&[1, 2, 3, 4], 3), (4, 3, vec![]));
     }
 
     #[test]
@@ -194,9 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn a_migration_with_a_changed_text_is_rejected() {
-        let changed = [Applied { version: 1, checksum: "other".to_string() }];
-        let refusal = pending(&BUNDLED, &changed).unwrap_err();
-        assert!(refusal.to_string().contains("another text"), "{refusal}");
+    fn a_migration_with_a_changed_text_or_mark_is_rejected() {
+        let cases = [
+            (Applied { checksum: "other".to_string(), ..row(1, 1) }, "another text"),
+            (Applied { usable_from: 0, ..row(1, 1) }, "marked as usable from version 0"),
+        ];
+        for (changed, what) in cases {
+            let refusal = pending(&BUNDLED, &[changed]).unwrap_err();
+            assert!(refusal.to_string().contains(what), "{refusal}");
+        }
     }
 }

@@ -173,3 +173,20 @@ CREATE TABLE audit (
     request TEXT,
     result  TEXT    NOT NULL
 );
+
+-- Keys of messages that were stored once. They are deleted with their instance.
+CREATE TABLE message_keys (
+    instance_id TEXT    NOT NULL,
+    key         TEXT    NOT NULL,
+    at          INTEGER NOT NULL,
+    PRIMARY KEY (instance_id, key)
+) WITHOUT ROWID;
+
+-- The newest report of each node. A report expires at expires_at, and is swept after kept_until.
+CREATE TABLE nodes (
+    node_id    TEXT    PRIMARY KEY NOT NULL,
+    report     TEXT    NOT NULL,
+    seen_at    INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    kept_until INTEGER NOT NULL
+);

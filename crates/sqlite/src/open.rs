@@ -48,10 +48,10 @@ fn open_writer(
         if !is_ours {
             return Err(log.empty(&db));
         }
-        schema::check_schema(&db, path)?;
+        schema::check_schema(&db, path, options)?;
         return Ok(db);
     }
-    schema::due(&db, path)?;
+    schema::due(&db, path, options)?;
     #[cfg(feature = "test-hooks")]
     let keeps_log = options.closes_like_a_crash;
     #[cfg(not(feature = "test-hooks"))]
@@ -87,7 +87,7 @@ pub(crate) fn schema_state(location: &Location) -> Result<SchemaState> {
     let read = || {
         let db = open_to_read(path, &options, &Arc::default())?;
         match schema::refuse_foreign(&db, path)? {
-            true => schema::state(&db, path),
+            true => schema::state(&db, path, &options),
             false => Err(log.empty(&db)),
         }
     };

@@ -1,6 +1,7 @@
 //! Settings of a store.
 
 use outlast_provider::{Clock, Entropy, MessageBound, OsEntropy, SystemClock};
+use outlast_provider_kit::migrations::Migration;
 use outlast_provider_kit::orphans::DEFAULT_LIFE_MS;
 use std::fmt;
 use std::sync::Arc;
@@ -84,6 +85,21 @@ pub struct SqliteOptions {
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub closes_like_a_crash: bool,
+    /// Migrations after those of this release, with which tests play a later release.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub further_migrations: Vec<Migration>,
+}
+
+impl SqliteOptions {
+    /// Migrations after those of this release: none, except in tests.
+    pub(crate) fn further_migrations(&self) -> &[Migration] {
+        #[cfg(feature = "test-hooks")]
+        let further = self.further_migrations.as_slice();
+        #[cfg(not(feature = "test-hooks"))]
+        let further = &[];
+        further
+    }
 }
 
 impl Default for SqliteOptions {
@@ -106,8 +122,19 @@ impl Default for SqliteOptions {
             prealloc_writes: None,
             #[cfg(feature = "test-hooks")]
             closes_like_a_crash: false,
+            #[cfg(feature = "test-hooks")]
+            further_migrations: further_of_environment(),
         }
     }
+}
+
+/// The statements of one further migration, with which tests of the command play a later release.
+#[cfg(feature = "test-hooks")]
+fn further_of_environment() -> Vec<Migration> {
+    let sql = std::env::var("OUTLAST_TEST_MIGRATION").ok();
+    sql.map(|sql| Migration { version: 2, name: "next", usable_from: 1, sql: sql.leak() })
+        .into_iter()
+        .collect()
 }
 
 impl fmt::Debug for SqliteOptions {

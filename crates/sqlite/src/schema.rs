@@ -10,12 +10,18 @@ use std::path::Path;
 /// The application id of a store: "Outl".
 const APPLICATION_ID: i64 = 0x4F75_746C;
 
-/// Append-only: a released text never changes.
-static MIGRATIONS: [Migration; 3] = [
-    Migration { version: 1, name: "initial", sql: include_str!("../migrations/0001_initial.sql") },
-    Migration { version: 2, name: "message_keys", sql: include_str!("../migrations/0002_message_keys.sql") },
-    Migration { version: 3, name: "nodes", sql: include_str!("../migrations/0003_nodes.sql") },
-];
+/// Append-only: a released migration never changes.
+const MIGRATIONS: [Migration; 1] = [Migration {
+    version: 1,
+    name: "initial",
+    usable_from: 1,
+    sql: include_str!("../migrations/0001_initial.sql"),
+}];
+
+/// The migrations of this release.
+fn bundled(options: &SqliteOptions) -> Vec<Migration> {
+    MIGRATIONS.iter().chain(options.further_migrations()).copied().collect()
+}
 
 /// Whether the file is a store; if not, it must be empty. A file with a schema and without the application id is refused.
 pub(crate) fn refuse_foreign(db: &Db, path: &Path) -> Result<bool> {
@@ -43,7 +49,7 @@ fn mark(db: &Db) -> rusqlite::Result<i64> {
 
 pub(crate) fn migrate(db: &Db, path: &Path, options: &SqliteOptions) -> Result<()> {
     // Without pending migrations no write lock is needed.
-    if due(db, path)?.is_empty() {
+    if due(db, path, options)?.is_empty() {
         return Ok(());
     }
     db.control("BEGIN IMMEDIATE")?;
@@ -59,11 +65,12 @@ pub(crate) fn migrate(db: &Db, path: &Path, options: &SqliteOptions) -> Result<(
 
 fn apply_pending(db: &Db, path: &Path, options: &SqliteOptions) -> Result<()> {
     // Another process may have applied the migrations, so they are read again under the lock.
-    for migration in due(db, path)? {
+    for migration in due(db, path, options)? {
         db.conn.execute_batch(sql::CREATE_LEDGER)?;
-        db.conn.execute_batch(migration.sql).map_err(|error| not_applied(path, migration, error))?;
+        db.conn.execute_batch(migration.sql).map_err(|error| not_applied(path, &migration, error))?;
         let applied_at = column(options.clock.now_ms());
-        let row = (migration.version, migration.name, migration.checksum(), applied_at);
+        let Migration { version, name, usable_from, .. } = migration;
+        let row = (version, name, migration.checksum(), usable_from, applied_at);
         db.run(sql::WRITE_LEDGER, row)?;
         db.conn.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
@@ -85,38 +92,50 @@ fn not_applied(path: &Path, migration: &Migration, error: rusqlite::Error) -> Sq
 }
 
 /// Fails unless all migrations were applied.
-pub(crate) fn check_schema(db: &Db, path: &Path) -> Result<()> {
-    match due(db, path)?.first() {
+pub(crate) fn check_schema(db: &Db, path: &Path, options: &SqliteOptions) -> Result<()> {
+    let SchemaState { applied: found, known, due, .. } = state(db, path, options)?;
+    match due.first() {
         None => Ok(()),
-        Some(migration) if migration.version > MIGRATIONS[0].version => {
-            let known = MIGRATIONS.last().map_or(0, |newest| newest.version);
-            let refusal = MigrationRefusal::Older { found: migration.version - 1, known };
-            Err(SqliteError::Schema { path: path.to_owned(), refusal })
-        }
-        Some(migration) => Err(damaged(path, format!("version {} is missing", migration.version))),
+        Some((1, _)) => Err(damaged(path, "version 1 is missing".to_string())),
+        Some(_) => Err(SqliteError::Schema {
+            path: path.to_owned(),
+            refusal: MigrationRefusal::Older { found, known },
+        }),
     }
 }
 
-/// The schema of a store beside that of this release.
-pub(crate) fn state(db: &Db, path: &Path) -> Result<SchemaState> {
-    Ok(SchemaState::of(&MIGRATIONS, due(db, path)?))
+/// The schema of a store or an empty file beside that of this release.
+pub(crate) fn state(db: &Db, path: &Path, options: &SqliteOptions) -> Result<SchemaState> {
+    let (bundled, applied) = (bundled(options), applied(db, path)?);
+    Ok(SchemaState::of(&bundled, &applied, pending_on(path, &bundled, &applied)?))
 }
 
 /// The migrations to apply to a store or an empty file.
-pub(crate) fn due(db: &Db, path: &Path) -> Result<&'static [Migration]> {
+pub(crate) fn due(db: &Db, path: &Path, options: &SqliteOptions) -> Result<Vec<Migration>> {
+    let (bundled, applied) = (bundled(options), applied(db, path)?);
+    Ok(pending_on(path, &bundled, &applied)?.to_vec())
+}
+
+fn pending_on<'a>(path: &Path, bundled: &'a [Migration], applied: &[Applied]) -> Result<&'a [Migration]> {
+    pending(bundled, applied).map_err(|refusal| SqliteError::Schema { path: path.to_owned(), refusal })
+}
+
+/// The migration table. That of an empty file is empty, that of a store is not.
+fn applied(db: &Db, path: &Path) -> Result<Vec<Applied>> {
     if mark(db)? != APPLICATION_ID {
-        return Ok(&MIGRATIONS);
+        return Ok(Vec::new());
     }
-    let read =
-        db.all(sql::READ_LEDGER, [], |row| Ok(Applied { version: row.get(0)?, checksum: row.get(1)? }));
+    let read = db.all(sql::READ_LEDGER, [], |row| {
+        Ok(Applied { version: row.get(0)?, usable_from: row.get(1)?, checksum: row.get(2)? })
+    });
     let ledger = read.map_err(|error| match error {
         SqliteError::Other(reason) => damaged(path, format!("it cannot be read: {reason}")),
         error => error,
     })?;
-    if ledger.is_empty() {
-        return Err(damaged(path, "version 1 is missing".to_string()));
+    match ledger.is_empty() {
+        true => Err(damaged(path, "version 1 is missing".to_string())),
+        false => Ok(ledger),
     }
-    pending(&MIGRATIONS, &ledger).map_err(|refusal| SqliteError::Schema { path: path.to_owned(), refusal })
 }
 
 fn damaged(path: &Path, what: String) -> SqliteError {
@@ -128,5 +147,28 @@ fn opening_error(path: &Path, error: rusqlite::Error) -> SqliteError {
         Some(ErrorCode::NotADatabase) => not_a_database(path),
         Some(ErrorCode::CannotOpen) => cannot_open(path, &error),
         _ => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was released: version, oldest version whose releases can use it, checksum, release.
+    const RELEASED: [(u32, u32, &str, &str); 1] =
+        [(1, 1, "abbe30dcf7ae670018019d65b8e7fa702e84cae40489ba536d91ef1d76161b92", "0.2.0")];
+
+    #[test]
+    fn released_migrations_never_change() {
+        for (version, usable_from, checksum, release) in RELEASED {
+            let found = MIGRATIONS.iter().find(|migration| migration.version == version);
+            let found = found.map(|migration| (migration.usable_from, migration.checksum()));
+            assert_eq!(
+                found,
+                Some((usable_from, checksum.to_string())),
+                "migration {version} was released with {release} and must not change; add a new one"
+            );
+        }
+        assert_eq!(MIGRATIONS.len(), RELEASED.len(), "a migration that is released gets a row of `RELEASED`");
     }
 }

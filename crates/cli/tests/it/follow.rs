@@ -273,6 +273,6 @@ async fn store_that_cannot_be_followed_has_the_exit_status_of_its_state() {
     let away = "postgres://me@127.0.0.1:1/db?sslmode=disable";
     assert_eq!(run(["instance", "list", "--follow", "--store", away]).code, Some(7));
     assert_eq!(run(["instance", "list", "--follow", "--store", "/nowhere/at/all.db"]).code, Some(1));
-    damage(&path, "INSERT INTO outlast_migrations VALUES (99, 'later', 'x', 0)");
+    damage(&path, "INSERT INTO outlast_migrations VALUES (99, 'later', 'x', 99, 0)");
     assert_eq!(run(["instance", "list", "--follow", "--store", store]).code, Some(7));
 }

@@ -202,7 +202,7 @@ async fn new_commands_have_the_exit_status_of_the_store_s_state() {
         &["metrics"],
     ];
     let away = "postgres://me@127.0.0.1:1/db?sslmode=disable";
-    damage(&path, "INSERT INTO outlast_migrations VALUES (99, 'later', 'x', 0)");
+    damage(&path, "INSERT INTO outlast_migrations VALUES (99, 'later', 'x', 99, 0)");
     for (store, code) in [(path.to_str().unwrap(), 7), (away, 7), ("/nowhere/at/all.db", 1)] {
         for command in commands {
             let said = run(command.iter().chain(&["--store", store]));

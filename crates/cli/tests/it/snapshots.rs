@@ -308,7 +308,7 @@ async fn file_that_another_process_writes_is_read_and_not_changed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn store_of_a_newer_release_is_refused_by_every_command() {
     let (place, path) = Place::new().await;
-    damage(&path, "INSERT INTO outlast_migrations VALUES (99, 'later', 'x', 0)");
+    damage(&path, "INSERT INTO outlast_migrations VALUES (99, 'later', 'x', 99, 0)");
     let sections = place.sections();
     check_failures(&sections, 7);
     check("newer.txt", &sections);

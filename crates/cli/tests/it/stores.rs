@@ -141,7 +141,7 @@ async fn stores_that_are_newer_or_unreachable_have_exit_status_7() {
     let missing = run(["instance", "list", "--store", "/nowhere/at/all.db"]);
     assert_eq!(missing.code, Some(1), "{missing:?}");
 
-    damage(&path, "INSERT INTO outlast_migrations VALUES (99, 'later', 'x', 0)");
+    damage(&path, "INSERT INTO outlast_migrations VALUES (99, 'later', 'x', 99, 0)");
     for args in [&["instance", "list"][..], &["instance", "cancel", "x"], &["queue", "depths"]] {
         let newer = run(args.iter().chain(&["--store", store]));
         assert_eq!((newer.code, newer.out.as_str()), (Some(7), ""), "{newer:?}");

@@ -57,7 +57,7 @@ async fn terminal_or_store_that_cannot_be_used_is_an_error_before_the_screen() {
         (code, text.as_str()),
         (Some(1), "error: the terminal has 60 columns and 10 rows: outlast top needs at least 70 and 14\n")
     );
-    damage(&path, "INSERT INTO outlast_migrations VALUES (99, 'later', 'x', 0)");
+    damage(&path, "INSERT INTO outlast_migrations VALUES (99, 'later', 'x', 99, 0)");
     let away = "postgres://me@127.0.0.1:1/db?sslmode=disable";
     for (store, expected) in [(store, 7), (away, 7), ("/nowhere/at/all.db", 1)] {
         let (code, text) = Terminal::start(&["top", "--store", store], 24, 80).end();

@@ -6,6 +6,7 @@ mod author;
 mod bad_input;
 mod canary;
 mod drain;
+mod frozen;
 mod large_commits;
 mod leasing_ahead;
 mod messages;

@@ -1,1 +1,1 @@
-SELECT version, checksum FROM {schema}.outlast_migrations ORDER BY version
+SELECT version, usable_from, checksum FROM {schema}.outlast_migrations ORDER BY version

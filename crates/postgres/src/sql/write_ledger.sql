@@ -1,1 +1,1 @@
-INSERT INTO {schema}.outlast_migrations (version, name, checksum) VALUES ($1, $2, $3)
+INSERT INTO {schema}.outlast_migrations (version, name, checksum, usable_from) VALUES ($1, $2, $3, $4)

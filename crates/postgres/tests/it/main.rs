@@ -15,6 +15,7 @@ mod hand_off;
 mod in_doubt;
 mod interleaving;
 mod large;
+mod later;
 mod line;
 mod listening;
 mod lookups;

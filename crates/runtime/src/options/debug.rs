@@ -11,6 +11,8 @@ macro_rules! debug_fields {
             observer: _,
             clock: _,
             entropy: _,
+            #[cfg(feature = "replay-version-test")]
+            stamp: _,
             #[cfg(feature = "test-hooks")]
             pulse: _,
         } = $options;

@@ -100,6 +100,10 @@ pub struct RuntimeOptions {
     pub clock: Arc<dyn Clock>,
     /// The source of random bits of the runtime.
     pub entropy: Arc<dyn Entropy>,
+    /// The stamp of new executions, with which tests play a node of a later version of the contract.
+    #[cfg(feature = "replay-version-test")]
+    #[doc(hidden)]
+    pub stamp: Option<String>,
     /// Controls when the tasks of this runtime are polled, for tests.
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
@@ -143,6 +147,8 @@ impl Default for RuntimeOptions {
             node_heartbeat: Some(Duration::from_secs(5)),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(OsEntropy),
+            #[cfg(feature = "replay-version-test")]
+            stamp: None,
             #[cfg(feature = "test-hooks")]
             pulse: None,
         }

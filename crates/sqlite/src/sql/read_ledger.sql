@@ -1,1 +1,1 @@
-SELECT version, checksum FROM outlast_migrations ORDER BY rowid
+SELECT version, usable_from, checksum FROM outlast_migrations ORDER BY rowid

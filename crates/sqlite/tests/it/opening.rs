@@ -3,8 +3,8 @@
 use crate::factory::raw;
 use crate::refusing::untouched;
 use crate::support::*;
-use outlast_model::WorkItem;
-use outlast_provider::{EnqueueOnce, Provider, ProviderAdmin};
+use outlast_provider::{Provider, ProviderAdmin};
+use outlast_provider_kit::migrations::{Migration, MigrationRefusal};
 use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider};
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
@@ -279,7 +279,7 @@ async fn ten_concurrent_opens_create_one_store() {
         for opened in opening {
             providers.push(opened.await.unwrap());
         }
-        assert_eq!(count(&path, "SELECT count(*) FROM outlast_migrations"), 3);
+        assert_eq!(count(&path, "SELECT count(*) FROM outlast_migrations"), 1);
         assert_eq!(count(&path, "SELECT count(*) FROM orchestrator_queue"), 10);
     }
 }
@@ -297,21 +297,66 @@ async fn stores_without_readers_or_threads_run_an_orchestration() {
     }
 }
 
+/// Options of a later release, which has one more migration.
+fn later(usable_from: u32) -> SqliteOptions {
+    let sql = "CREATE TABLE added (x INTEGER)";
+    let next = Migration { version: 2, name: "next", usable_from, sql };
+    SqliteOptions { further_migrations: vec![next], ..SqliteOptions::default() }
+}
+
 #[tokio::test]
 async fn a_store_of_an_earlier_release_is_migrated_and_keeps_its_rows() {
     let (_folder, path) = fresh();
     let store = open(&path).await;
     create(&store, "old").await;
     drop(store);
-    let earlier =
-        "DROP TABLE nodes; DROP TABLE message_keys; DELETE FROM outlast_migrations WHERE version > 1";
-    raw(&path).execute_batch(earlier).unwrap();
-    let refused = SqliteProvider::new(&format!("{}?mode=ro", url(&path)), None).await.map(drop).unwrap_err();
+    let read_only = format!("{}?mode=ro", url(&path));
+    let refused = SqliteProvider::new(&read_only, Some(later(1))).await.map(drop).unwrap_err();
     let text = refused.to_string();
-    assert!(text.contains("the store has schema version 1, this release needs 3"), "{text}");
-    let store = open(&path).await;
-    assert_eq!(count(&path, "SELECT count(*) FROM outlast_migrations"), 3);
+    assert!(text.contains("the store has schema version 1, this release needs 2"), "{text}");
+    let store = open_with(&path, later(1)).await;
+    assert_eq!(count(&path, "SELECT count(*) FROM outlast_migrations"), 2);
+    assert_eq!(count(&path, "SELECT count(*) FROM added"), 0);
     assert_eq!(store.list_instances().await.unwrap(), ["old"]);
-    let event = WorkItem::ExternalRaised { instance: "old".into(), name: "e".into(), data: String::new() };
-    assert_eq!(store.enqueue_once(event, "key", 10).await.unwrap(), EnqueueOnce::Stored);
+}
+
+#[tokio::test]
+async fn a_store_of_a_later_release_is_opened_if_its_migration_is_usable_from_this_version() {
+    let (_folder, path) = fresh();
+    drop(open_with(&path, later(1)).await);
+    let store = open(&path).await;
+    create(&store, "new").await;
+    let reader = SqliteProvider::new(&format!("{}?mode=ro", url(&path)), None).await.unwrap();
+    assert_eq!(reader.list_instances().await.unwrap(), ["new"]);
+    let state = SqliteProvider::schema_state(&url(&path)).unwrap();
+    assert_eq!((state.applied, state.known, state.due), (2, 1, vec![]));
+}
+
+#[tokio::test]
+async fn a_store_of_a_later_release_is_refused_if_its_migration_is_usable_from_its_own_version() {
+    let (_folder, path) = fresh();
+    drop(open_with(&path, later(2)).await);
+    for options in ["", "?mode=rw", "?mode=ro"] {
+        let error = untouched(&path, options).await;
+        let newer = MigrationRefusal::Newer { found: 2, known: 1 };
+        assert!(matches!(&error, SqliteError::Schema { refusal, .. } if *refusal == newer), "{error:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_store_in_use_works_on_while_a_later_release_migrates_the_file() {
+    let (_folder, path) = fresh();
+    let old = open(&path).await;
+    create(&old, "before").await;
+    old.enqueue_for_orchestrator(start("leased"), None).await.unwrap();
+    let (_, token, _) = turn(&old).await;
+    let new = open_with(&path, later(1)).await;
+    ack(&old, &token, vec![started("leased")], vec![], named()).await.unwrap();
+    create(&old, "after").await;
+    create(&new, "new").await;
+    for store in [&old, &new] {
+        let mut listed = store.list_instances().await.unwrap();
+        listed.sort();
+        assert_eq!(listed, ["after", "before", "leased", "new"]);
+    }
 }

@@ -185,14 +185,20 @@ async fn the_log_of_a_foreign_database_is_not_checkpointed() {
 
 #[tokio::test]
 async fn newer_and_damaged_migration_tables_are_refused() {
-    let newer = "INSERT INTO outlast_migrations VALUES (99, 'later', 'abc', 1)";
+    let newer = "INSERT INTO outlast_migrations VALUES (99, 'later', 'abc', 99, 1)";
     let damaged = [
         ("UPDATE outlast_migrations SET checksum = 'abc'", "another text"),
         ("DELETE FROM outlast_migrations", "version 1"),
         ("UPDATE outlast_migrations SET version = 0 WHERE version = 1", "version 0"),
         ("UPDATE outlast_migrations SET version = -1 WHERE version = 1", "cannot be read"),
-        ("INSERT INTO outlast_migrations VALUES (0, 'early', 'abc', 1)", "version 0"),
+        ("INSERT INTO outlast_migrations VALUES (0, 'early', 'abc', 0, 1)", "version 0"),
         ("UPDATE outlast_migrations SET checksum = x'00ff'", "cannot be read"),
+        ("UPDATE outlast_migrations SET usable_from = 0", "usable from version 0"),
+        ("UPDATE outlast_migrations SET usable_from = 'all'", "cannot be read"),
+        (
+            "INSERT INTO outlast_migrations VALUES (99, 'later', 'abc', 1, 1)",
+            "found version 99 where 2 belongs",
+        ),
         ("DROP TABLE outlast_migrations", "no such table"),
     ];
     let cases = std::iter::once((newer, "schema version 99")).chain(damaged);

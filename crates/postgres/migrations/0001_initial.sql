@@ -201,3 +201,21 @@ CREATE TABLE {schema}.listeners (
 CREATE TABLE {schema}.owners (
     owner bigint NOT NULL PRIMARY KEY
 );
+
+-- Keys of messages that were stored once. They are deleted with their instance.
+CREATE TABLE {schema}.message_keys (
+    instance_id text COLLATE "C" NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    at          bigint NOT NULL,
+    PRIMARY KEY (instance_id, key)
+);
+
+-- The newest report of each node. A report expires at expires_at, and is swept after kept_until. No column that a beat changes is
+-- indexed, and pages have room, so that a beat is a HOT update.
+CREATE TABLE {schema}.nodes (
+    node_id    text COLLATE "C" PRIMARY KEY,
+    report     jsonb  NOT NULL,
+    seen_at    bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    kept_until bigint NOT NULL
+) WITH (fillfactor = 50);
