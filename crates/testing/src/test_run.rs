@@ -74,7 +74,8 @@ impl TestRun {
             };
         }
         let outside: Vec<Outside> = spec.outside.iter().map(|make| make()).collect();
-        let extend = spec.per_run.iter().chain(outside.iter().map(|outside| &outside.install));
+        let mocks = spec.mocks.values().chain(spec.child_mocks.values());
+        let extend = mocks.chain(outside.iter().map(|outside| &outside.install));
         let module = extend.fold(spec.module.clone(), |module, extend| extend(module));
         Self { spec: spec.clone(), shared, module, outside, schedule, processes: 0, first_gate: None }
     }

@@ -80,3 +80,23 @@ fn an_async_mock_knows_its_call() {
     assert_eq!(run.output(), "7 with order-7:1:6");
     assert!(run.elapsed() > minutes(3) && run.elapsed() < minutes(4), "{:?}", run.elapsed());
 }
+
+#[test]
+fn the_last_mock_of_an_activity_counts() {
+    let first = || test().mock::<charge>(|_| Ok("first".to_string()));
+    assert_eq!(first().mock::<charge>(|_| Ok("second".to_string())).run(7).output(), "second");
+    assert_eq!(first().answers::<charge>([Ok("answer".to_string())]).run(7).output(), "answer");
+    let last = first().mock_with::<charge, _>(|_, _| async { Ok("last".to_string()) });
+    for _ in 0..2 {
+        let run = last.run(7);
+        assert_eq!(run.output(), "last");
+        run.calls::<charge>().once();
+    }
+    let parent = Test::<ask>::new(outlast::module![ask]).mock_child::<pay>(|_| Ok("first".to_string()));
+    assert_eq!(parent.mock_child::<pay>(|_| Ok("second".to_string())).run(()).output(), "second");
+}
+
+#[outlast::orchestration]
+async fn ask(ctx: OrchestrationContext) -> outlast::Result<String> {
+    Ok(pay::child(&ctx, 7).await?)
+}
