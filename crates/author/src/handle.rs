@@ -6,7 +6,7 @@ use crate::definition::{AcceptedBy, Orchestration};
 use crate::instance_error::InstanceError;
 use crate::key::Key;
 use crate::known::{self, Presence};
-use crate::message::{self, Message, Request, Route};
+use crate::message::{self, Message, Outgoing, Request, Route};
 use crate::payload::Payload;
 use outlast_provider::{Entropy, OsEntropy};
 use outlast_runtime::{Client, ClientError, OrchestrationStatus, Reset, ResetSummary};
@@ -41,7 +41,7 @@ impl<O: Orchestration> Handle<O> {
         ResultOf { handle: self, patience: None }
     }
 
-    /// Sends a message.
+    /// Sends a message: `Approval { yes: true }`, or a reference to a message.
     ///
     /// Cancellation safety: when the future is dropped, the message is stored or it is not.
     ///
@@ -49,22 +49,28 @@ impl<O: Orchestration> Handle<O> {
     ///
     /// [`InstanceError::NotFound`] and [`InstanceError::Ended`] by one look before the message is stored. An instance that ends
     /// between the two does not read the message.
-    pub fn send<M: Message + AcceptedBy<O>>(&self, message: M) -> Sending<'_> {
-        let text = message.encode(self.client.codec()).map_err(|error| self.unencodable(M::NAME, &error));
+    pub fn send<M: Outgoing<Message: Message + AcceptedBy<O>>>(&self, message: M) -> Sending<'_> {
+        let (name, route) = (M::Message::NAME, M::Message::ROUTE);
+        let text =
+            message.message().encode(self.client.codec()).map_err(|error| self.unencodable(name, &error));
         // Not an `async fn`: the compiler would repeat the error for a message that is not accepted.
-        Sending(Box::pin(async move { self.send_text(M::NAME, M::ROUTE, text?).await }))
+        Sending(Box::pin(async move { self.send_text(name, route, text?).await }))
     }
 
-    /// Sends a message and waits for the answer. [`Asking::within`] sets the limit, which is 30 seconds without it.
+    /// Sends a message, or a reference to one, and waits for the answer. [`Asking::within`] sets the limit, which is 30 seconds without it.
     // The answer is a parameter: the compiler would repeat the error for a message without one at each use of `M::Reply`.
-    pub fn ask<M: Request<Reply = R> + AcceptedBy<O>, R>(&self, message: M) -> Asking<'_, O, R> {
+    pub fn ask<M: Outgoing<Message: Request<Reply = R> + AcceptedBy<O>>, R>(
+        &self,
+        message: M,
+    ) -> Asking<'_, O, R> {
+        let (name, route) = (M::Message::NAME, M::Message::ROUTE);
         let id = format!("{:032x}", OsEntropy.next_u128());
-        let text = message::write_request(&message, &id, self.client.codec());
+        let text = message::write_request(message.message(), &id, self.client.codec());
         Asking {
             handle: self,
-            name: M::NAME,
-            route: M::ROUTE,
-            text: text.map_err(|error| self.unencodable(M::NAME, &error)),
+            name,
+            route,
+            text: text.map_err(|error| self.unencodable(name, &error)),
             id,
             patience: Duration::from_secs(30),
             of: PhantomData,

@@ -52,7 +52,7 @@ pub use failure::{Failure, RetryAfter, plain_text};
 pub use handle::{Asking, Handle, ResultOf, Sending};
 pub use instance_error::InstanceError;
 pub use key::Key;
-pub use message::{Asked, Message, Next, NextRequest, Request, Route, Within};
+pub use message::{Asked, Message, Next, NextRequest, Outgoing, Request, Route, Within};
 pub use outlast_engine::layer::Cancelled;
 /// The attribute of activities.
 ///

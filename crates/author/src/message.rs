@@ -26,6 +26,28 @@ pub trait Message: Serialize + DeserializeOwned + Send + 'static {
     const ROUTE: Route;
 }
 
+/// A message, or a reference to one: the argument of [`Handle::send`](crate::Handle::send) and [`Handle::ask`](crate::Handle::ask).
+/// `#[derive(outlast::Message)]` implements it for references to the type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a message",
+    note = "put `#[derive(serde::Serialize, serde::Deserialize, outlast::Message)]` on it"
+)]
+pub trait Outgoing {
+    /// The type of the message. Without a bound, so that the compiler reports a type that is no message once.
+    type Message;
+
+    /// The message.
+    fn message(&self) -> &Self::Message;
+}
+
+impl<M: Message> Outgoing for M {
+    type Message = M;
+
+    fn message(&self) -> &M {
+        self
+    }
+}
+
 /// The route of a message to an orchestration: a queue or a positional event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {

@@ -122,7 +122,9 @@ impl Undo {
         self.len() == 0
     }
 
-    /// Forgets the steps: what was done stays.
+    /// Forgets the steps: what was done stays. Dropping it does the same. The call matters in an orchestration with `on_cancel = undo`
+    /// that goes on after its last step, because a request to cancel runs the steps of every `Undo` that still exists. Elsewhere it
+    /// says that nothing is to be undone.
     pub fn forget(self) {}
 
     /// Runs the steps, the newest first, one after the other. A step that fails does not keep the others from running. A request to

@@ -76,6 +76,13 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
             const NAME: &'static str = #name;
             const ROUTE: #krate::author::Route = #krate::author::Route::#route;
         }
+        impl #krate::author::Outgoing for &#ident {
+            type Message = #ident;
+
+            fn message(&self) -> &#ident {
+                self
+            }
+        }
         #reply
     })
 }

@@ -4,6 +4,7 @@ use crate::checks::{self, tidy};
 use crate::options::{Kind, Options, input_type};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, FnArg, Ident, ItemFn, Type, Visibility, parse_quote};
 
@@ -135,15 +136,51 @@ impl<'a> Signature<'a> {
             return quote!();
         }
         let Self { krate, vis, cfgs, .. } = self;
-        let (wire, parameters) = (input_type(&self.handle), self.parameters());
+        let wire = input_type(&self.handle);
+        let fields = self.inputs.iter().map(|Input { name, ty }| quote!(#vis #name: #ty));
         let serde = format!("{krate}::author::serde").replace(' ', "");
+        let traits = self.input_traits();
         quote! {
             #(#cfgs)*
             #[doc(hidden)]
-            #[allow(non_camel_case_types)]
+            #[allow(missing_docs, non_camel_case_types, private_interfaces, unreachable_pub)]
             #[derive(#krate::author::serde::Serialize, #krate::author::serde::Deserialize)]
             #[serde(crate = #serde)]
-            #vis struct #wire { #parameters }
+            #vis struct #wire { #(#fields),* }
+            #traits
+        }
+    }
+
+    /// The traits that the struct for several inputs has if its fields have them. A derive would demand them of the user's types. A
+    /// bound of a type without parameters may be false only if it names a lifetime, hence `for<'a> &'a T`.
+    fn input_traits(&self) -> TokenStream {
+        let Self { cfgs, function, .. } = self;
+        let (wire, names, shown) = (input_type(&self.handle), self.names(), function.unraw().to_string());
+        let types: Vec<&Type> = self.inputs.iter().map(|input| &input.ty).collect();
+        let keys = names.iter().map(|name| name.unraw().to_string());
+        quote! {
+            #(#cfgs)*
+            #[automatically_derived]
+            #[allow(private_bounds, clippy::op_ref)]
+            impl ::core::fmt::Debug for #wire
+            where
+                #(for<'input> &'input #types: ::core::fmt::Debug,)*
+            {
+                fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                    f.debug_struct(#shown) #(.field(#keys, &&self.#names))* .finish()
+                }
+            }
+            #(#cfgs)*
+            #[automatically_derived]
+            #[allow(private_bounds, clippy::op_ref)]
+            impl ::core::cmp::PartialEq for #wire
+            where
+                #(for<'input> &'input #types: ::core::cmp::PartialEq<&'input #types>,)*
+            {
+                fn eq(&self, other: &Self) -> bool {
+                    #(&self.#names == &other.#names)&&*
+                }
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use crate::spec::Spec;
 use crate::test_run::{End, Process, TestRun};
 use crate::time::EPOCH_MS;
 use crate::trouble::Trouble;
-use outlast_author::{AcceptedBy, Handle, Message, Orchestration};
+use outlast_author::{AcceptedBy, Handle, Message, Orchestration, Outgoing};
 use outlast_provider::Clock;
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -76,17 +76,17 @@ impl<O: Orchestration> Running<O> {
         }
     }
 
-    /// Sends a message, and lets the instance read it.
+    /// Sends a message, or a reference to one, and lets the instance read it.
     ///
     /// # Panics
     ///
     /// If the message cannot be sent.
     #[track_caller]
-    pub fn send<M: Message + AcceptedBy<O>>(&mut self, message: M) {
+    pub fn send<M: Outgoing<Message: Message + AcceptedBy<O>>>(&mut self, message: M) {
         let handle = self.handle();
         let sent = self.block_on(async { handle.send(message).await.map_err(|error| error.to_string()) });
         if let Err(error) = sent {
-            panic!("a message of '{}' was not sent: {error}", M::NAME);
+            panic!("a message of '{}' was not sent: {error}", M::Message::NAME);
         }
         self.advance(Duration::ZERO);
     }

@@ -1,6 +1,7 @@
 //! A test without its types: everything that a run needs.
 
 use outlast_runtime::{Client, Module, RuntimeOptions};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,8 +36,10 @@ pub(crate) struct Spec {
     pub(crate) version: Option<&'static str>,
     pub(crate) instance: String,
     pub(crate) module: Module,
-    /// Applied once in each run: mocks, whose counts live as long as the run.
-    pub(crate) per_run: Vec<Extend>,
+    /// The mocks of activities by name, applied once in each run: their counts live as long as the run.
+    pub(crate) mocks: BTreeMap<&'static str, Extend>,
+    /// The mocks of children by name.
+    pub(crate) child_mocks: BTreeMap<&'static str, Extend>,
     /// Applied at each start of a process: states that a crash loses.
     pub(crate) per_process: Vec<Extend>,
     pub(crate) outside: Vec<Arc<dyn Fn() -> Outside + Send + Sync>>,

@@ -69,7 +69,8 @@ impl<O: Orchestration> Test<O> {
     /// over. After a crash another process goes on. If the test sends messages, the process also stays down until the next one is
     /// sent. The result of the instance and the [`Test::world`] must be those of the run without a fault.
     ///
-    /// Random ids (`ctx.new_guid()`) are not compared.
+    /// Without a [`Test::world`] the result alone is compared, and an effect that happens twice is not found. Random ids
+    /// (`ctx.new_guid()`) are not compared.
     ///
     /// # Panics
     ///
@@ -104,7 +105,7 @@ impl<O: Orchestration> Test<O> {
     ///
     /// # Panics
     ///
-    /// If the run without a fault meets a [`Trouble`].
+    /// If the run without a fault meets a [`Trouble`], or fails: [`Trouble::FailsAnyway`].
     #[track_caller]
     pub fn fail_everywhere(&self, input: O::Input) -> Sweep {
         match self.try_fail_everywhere(input) {
@@ -119,7 +120,14 @@ impl<O: Orchestration> Test<O> {
     ///
     /// See [`Trouble`].
     pub fn try_fail_everywhere(&self, input: O::Input) -> Result<Sweep, Trouble> {
-        let (input, baseline, _) = self.baseline(&input)?;
+        let (input, baseline, ending) = self.baseline(&input)?;
+        if ending.has_failed {
+            return Err(Trouble::FailsAnyway(format!(
+                "'{}' fails without a fault, so fail_everywhere shows nothing: give it an input, messages and mocks with which it \
+                 succeeds. It ends as: {ending}",
+                O::NAME
+            )));
+        }
         let before = TestRun::new(&self.spec, None, false).observed();
         let schedules: Vec<Schedule> = {
             let state = baseline.shared.state();

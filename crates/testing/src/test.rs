@@ -10,6 +10,7 @@ use crate::trouble::Trouble;
 use outlast_author::{AcceptedBy, Activity, Handle, Message, Orchestration, Payload};
 use outlast_model::codec::Codec;
 use outlast_runtime::{Module, RuntimeOptions};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,7 +69,8 @@ impl<O: Orchestration> Test<O> {
             version: O::VERSION,
             instance: format!("{}-1", O::NAME),
             module,
-            per_run: Vec::new(),
+            mocks: BTreeMap::new(),
+            child_mocks: BTreeMap::new(),
             per_process: Vec::new(),
             outside: Vec::new(),
             actions: Vec::new(),
@@ -83,7 +85,10 @@ impl<O: Orchestration> Test<O> {
     }
 
     /// Replaces the body of an activity. The module need not have the activity, nor the state that it needs. Timeouts and retries of
-    /// the attribute act on the mock.
+    /// the attribute act on the mock. Of several mocks of an activity the last one counts, so that a test can replace one of those that
+    /// a function for all tests made.
+    ///
+    /// Several inputs are one value with a field for each: `|input| Ok(format!("{} for {}", input.cents, input.order))`.
     #[must_use]
     pub fn mock<A: Activity>(
         self,
@@ -102,7 +107,7 @@ impl<O: Orchestration> Test<O> {
         F: Future<Output = Result<A::Output, A::Error>> + Send + 'static,
     {
         let answer: Arc<mock::Answer<A>> = Arc::new(move |call, input| Box::pin(answer(call, input)));
-        self.spec.per_run.push(Arc::new(move |module| mock::activity::<A>(module, &answer)));
+        self.spec.mocks.insert(A::NAME, Arc::new(move |module| mock::activity::<A>(module, &answer)));
         self
     }
 
@@ -134,7 +139,7 @@ impl<O: Orchestration> Test<O> {
         answer: impl Fn(C::Input) -> Result<C::Output, C::Error> + Send + Sync + 'static,
     ) -> Self {
         let answer: Arc<mock::ChildAnswer<C>> = Arc::new(answer);
-        self.spec.per_run.push(Arc::new(move |module| mock::child::<C>(module, &answer)));
+        self.spec.child_mocks.insert(C::NAME, Arc::new(move |module| mock::child::<C>(module, &answer)));
         self
     }
 
@@ -149,7 +154,11 @@ impl<O: Orchestration> Test<O> {
     }
 
     /// Adds a [`State`](outlast_author::State) that stands for the world outside: a fake of a bank, a mail server, a database. Each run
-    /// makes its own, and crashes do not touch it. `observe` returns the effects that count; [`Test::crash_everywhere`] compares them.
+    /// makes its own, and crashes do not touch it. The sweeps compare the value of `observe`: for [`Test::crash_everywhere`] let it
+    /// return the effects in their order, for [`Test::fail_everywhere`] and [`Test::cancel_everywhere`] what is left.
+    ///
+    /// A fake awaits before its effect, as a request does (`tokio::task::yield_now().await`), or no fault and no request to cancel comes
+    /// between the begin of the activity and its effect.
     #[must_use]
     pub fn world<T: Clone + Send + Sync + 'static, V: fmt::Debug>(
         mut self,

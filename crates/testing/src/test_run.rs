@@ -74,7 +74,8 @@ impl TestRun {
             };
         }
         let outside: Vec<Outside> = spec.outside.iter().map(|make| make()).collect();
-        let extend = spec.per_run.iter().chain(outside.iter().map(|outside| &outside.install));
+        let mocks = spec.mocks.values().chain(spec.child_mocks.values());
+        let extend = mocks.chain(outside.iter().map(|outside| &outside.install));
         let module = extend.fold(spec.module.clone(), |module, extend| extend(module));
         Self { spec: spec.clone(), shared, module, outside, schedule, processes: 0, first_gate: None }
     }
@@ -157,7 +158,7 @@ impl TestRun {
         }
         let module = self.spec.per_process.iter().fold(self.module.clone(), |module, extend| extend(module));
         let (activities, orchestrations) =
-            module.build().map_err(|error| Trouble::Start(error.problems.join("; ")))?;
+            module.build().map_err(|error| Trouble::Start(advised(&error.problems)))?;
         let recorded =
             bodies::recorded(&activities, shared, self.spec.holds_clock).map_err(Trouble::Start)?;
         {
@@ -279,6 +280,17 @@ impl TestRun {
     pub(crate) fn observed(&self) -> Vec<String> {
         self.outside.iter().map(|outside| (outside.observe)()).collect()
     }
+}
+
+/// Problems of the registration, with the advice of a test in the place of that of a program.
+fn advised(problems: &[String]) -> String {
+    problems
+        .join("; ")
+        .replace(
+            ": call .state(..) with a value",
+            ": give the test a fake of it with .world(make, observe), a value that a crash loses with .state(make), or a mock of the \
+             activity with .mock::<..>(..)",
+        )
 }
 
 async fn act(shared: &Shared, spec: &Spec, client: &Client, index: usize) {

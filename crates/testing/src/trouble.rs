@@ -18,6 +18,8 @@ pub enum Trouble {
     Runaway(String),
     /// An action of the test failed: a message that could not be sent.
     Action(String),
+    /// The instance of [`Test::fail_everywhere`](crate::Test::fail_everywhere) fails without a fault.
+    FailsAnyway(String),
 }
 
 impl fmt::Display for Trouble {
@@ -25,9 +27,11 @@ impl fmt::Display for Trouble {
         match self {
             Self::Start(text) => write!(f, "the test could not begin: {text}"),
             Self::NotDeterministic(text) => write!(f, "the orchestration is not deterministic: {text}"),
-            Self::Unregistered(text) | Self::Stuck(text) | Self::Runaway(text) | Self::Action(text) => {
-                f.write_str(text)
-            }
+            Self::Unregistered(text)
+            | Self::Stuck(text)
+            | Self::Runaway(text)
+            | Self::Action(text)
+            | Self::FailsAnyway(text) => f.write_str(text),
         }
     }
 }

@@ -18,6 +18,8 @@ async fn accepting(_ctx: OrchestrationContext) -> Result<(), String> {
 async fn approve(client: &Client) {
     let _ = fulfil::handle(client, "o-1").send(Approval { yes: true }).await;
     let _ = accepting::handle(client, "o-1").ask(Approval { yes: true }).await;
+    let _ = fulfil::handle(client, "o-1").send(&Approval { yes: true }).await;
+    let _ = accepting::handle(client, "o-1").send(&Approval { yes: true }).await;
 }
 
 fn main() {}

@@ -93,7 +93,8 @@ async fn fulfil(
         multiplier: 2.0,
         max: Duration::from_millis(400),
     });
-    match charge::call(ctx, payment.clone()).retry(policy).await {
+    // Not interrupted: a charge that runs on after a request to cancel would be made after its refund.
+    match ctx.shielded(charge::call(ctx, payment.clone()).retry(policy)).await {
         Ok(Answer::Charged) => {}
         Ok(Answer::Declined) => return Err((Ending::NotPaid, "the card was declined".to_string())),
         Err(error) => return Err((Ending::NotPaid, error.to_string())),

@@ -35,7 +35,7 @@ fn a_test_sends_between_two_steps() {
     let mut running = test().start(());
     assert_eq!(running.status().as_deref(), Some("waiting"));
     running.advance(hours(5));
-    running.send(Approval { yes: true });
+    running.send(&Approval { yes: true });
     assert!(running.has_ended());
     assert_eq!(running.finish().elapsed(), hours(5));
 }

@@ -80,3 +80,65 @@ fn an_async_mock_knows_its_call() {
     assert_eq!(run.output(), "7 with order-7:1:6");
     assert!(run.elapsed() > minutes(3) && run.elapsed() < minutes(4), "{:?}", run.elapsed());
 }
+
+#[test]
+fn the_last_mock_of_an_activity_counts() {
+    let first = || test().mock::<charge>(|_| Ok("first".to_string()));
+    assert_eq!(first().mock::<charge>(|_| Ok("second".to_string())).run(7).output(), "second");
+    assert_eq!(first().answers::<charge>([Ok("answer".to_string())]).run(7).output(), "answer");
+    let last = first().mock_with::<charge, _>(|_, _| async { Ok("last".to_string()) });
+    for _ in 0..2 {
+        let run = last.run(7);
+        assert_eq!(run.output(), "last");
+        run.calls::<charge>().once();
+    }
+    let parent = Test::<ask>::new(outlast::module![ask]).mock_child::<pay>(|_| Ok("first".to_string()));
+    assert_eq!(parent.mock_child::<pay>(|_| Ok("second".to_string())).run(()).output(), "second");
+}
+
+#[outlast::orchestration]
+async fn ask(ctx: OrchestrationContext) -> outlast::Result<String> {
+    Ok(pay::child(&ctx, 7).await?)
+}
+
+/// A type that has nothing but the traits of a payload.
+#[derive(Serialize, Deserialize)]
+struct Parcel {
+    grams: u32,
+}
+
+/// The activity and its inputs as another module sees them.
+mod carrier {
+    use super::Parcel;
+    use outlast::prelude::*;
+
+    #[outlast::activity]
+    pub(super) async fn weigh(_ctx: ActivityContext, parcel: Parcel, r#type: String) -> Result<u32, String> {
+        Err(format!("{} of {}", r#type, parcel.grams))
+    }
+
+    #[outlast::activity]
+    pub(super) async fn ship(_ctx: ActivityContext, to: String, grams: u32) -> Result<(), String> {
+        Err(format!("{grams} to {to}"))
+    }
+}
+
+#[outlast::orchestration]
+async fn post(ctx: OrchestrationContext, grams: u32) -> Result<(), String> {
+    let grams = carrier::weigh::call(&ctx, Parcel { grams }, "air".into()).await?;
+    Ok(carrier::ship::call(&ctx, "Ada".into(), grams).await?)
+}
+
+#[test]
+fn several_inputs_are_fields_that_other_modules_read_compare_and_print() {
+    let run = Test::<post>::new(outlast::module![post])
+        .mock::<carrier::weigh>(|input| Ok(input.parcel.grams + input.r#type.len() as u32))
+        .mock::<carrier::ship>(|_| Ok(()))
+        .run(40);
+    assert_eq!(run.output(), &());
+    let inputs = run.calls::<carrier::ship>().inputs();
+    assert_eq!(inputs, [carrier::ship::input("Ada".into(), 43)]);
+    assert_ne!(inputs, [carrier::ship::input("Bob".into(), 43)]);
+    assert_ne!(inputs, [carrier::ship::input("Ada".into(), 44)]);
+    assert_eq!(format!("{inputs:?}"), r#"[ship { to: "Ada", grams: 43 }]"#);
+}

@@ -3,7 +3,7 @@
 use outlast::prelude::*;
 use outlast::testing::{ReplayCheck, Test, days, hours};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 const PAGE: &str = include_str!("../../../../docs/testing.md");
@@ -26,14 +26,14 @@ struct Approval {
 
 #[outlast::activity]
 async fn charge(ctx: ActivityContext, State(bank): State<Bank>, cents: i64) -> Result<String, String> {
-    bank.book(ctx.instance_id(), cents);
+    bank.book(ctx.instance_id(), cents).await;
     Ok(format!("charged {cents}"))
 }
 
-/// Cancels the booking of the order. It succeeds also if nothing was charged.
+/// Cancels the booking of the order, and closes its name. It succeeds also if nothing was charged.
 #[outlast::activity]
 async fn refund(ctx: ActivityContext, State(bank): State<Bank>, _cents: i64) -> Result<(), String> {
-    bank.cancel(ctx.instance_id());
+    bank.cancel(ctx.instance_id()).await;
     Ok(())
 }
 
@@ -78,6 +78,38 @@ fn a_refused_charge_fails_the_order() {
     run.calls::<refund>().once();
 }
 
+#[outlast::activity]
+async fn ship(_ctx: ActivityContext, to: String, parcels: u32) -> Result<String, String> {
+    Err(format!("the carrier of {parcels} parcels to {to} is a mock in the tests"))
+}
+
+#[outlast::orchestration]
+async fn deliver(ctx: OrchestrationContext, to: String) -> Result<String, String> {
+    Ok(ship::call(&ctx, to, 2).await?)
+}
+
+#[test]
+fn two_parcels_are_shipped() {
+    let run = Test::<deliver>::new(outlast::module![deliver])
+        .mock::<ship>(|input| Ok(format!("{} parcels to {}", input.parcels, input.to)))
+        .run("Ada".into());
+    assert_eq!(run.output(), "2 parcels to Ada");
+    assert_eq!(run.calls::<ship>().inputs(), [ship::input("Ada".into(), 2)]);
+}
+
+/// What all tests of the order have in common. The last mock of an activity counts, so a test replaces the one that it is about.
+fn mocked() -> Test<order> {
+    Test::<order>::new(outlast::module![order])
+        .mock::<charge>(|cents| Ok(format!("charged {cents}")))
+        .mock::<refund>(|_| Ok(()))
+}
+
+#[test]
+fn an_expired_card_fails_the_order() {
+    let run = mocked().mock::<charge>(|_| Err("expired".to_string())).run(700);
+    assert_eq!(run.failure(), "expired");
+}
+
 #[test]
 fn an_order_waits_for_its_approval() {
     let test = Test::<order>::new(outlast::module![order]).mock::<charge>(|_| Ok("charged".into()));
@@ -97,41 +129,65 @@ fn the_history_of_a_refused_order() {
     test.run(700).matches("tests/snapshots/refused.history");
 }
 
-/// A fake bank. A booking has a name: a second booking under the same name changes nothing.
+/// A name and its booking, or `None` if the name is closed.
+type Entry = (String, Option<i64>);
+
+/// A fake bank: its bookings by name, and `None` for a name that is closed. A second booking under a name changes nothing, and neither
+/// does a booking under a closed name.
 #[derive(Clone, Default)]
-struct Bank(Arc<Mutex<BTreeMap<String, i64>>>);
+struct Bank(Arc<Mutex<Vec<Entry>>>);
 
 impl Bank {
-    fn book(&self, name: &str, cents: i64) {
-        self.0.lock().unwrap().insert(name.to_string(), cents);
+    async fn book(&self, name: &str, cents: i64) {
+        // The way to the bank, as of a real request: a crash or a request to cancel can come here.
+        tokio::task::yield_now().await;
+        let mut entries = self.0.lock().unwrap();
+        if entries.iter().all(|(booked, _)| booked != name) {
+            entries.push((name.to_string(), Some(cents)));
+        }
     }
 
-    fn cancel(&self, name: &str) {
-        self.0.lock().unwrap().remove(name);
+    async fn cancel(&self, name: &str) {
+        tokio::task::yield_now().await;
+        let (mut entries, closed) = (self.0.lock().unwrap(), (name.to_string(), None));
+        if !entries.contains(&closed) {
+            entries.push(closed);
+        }
     }
 
+    /// What the activities did, in its order.
+    fn effects(&self) -> Vec<Entry> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// What is left: the bookings whose names are open.
     fn balance(&self) -> i64 {
-        self.0.lock().unwrap().values().sum()
+        let entries = self.0.lock().unwrap();
+        let is_open = |name: &String| !entries.contains(&(name.clone(), None));
+        entries.iter().filter(|(name, _)| is_open(name)).filter_map(|(_, cents)| *cents).sum()
     }
 }
 
 fn shop() -> Test<order> {
-    Test::new(outlast::module![charge, refund, order]).world(Bank::default, Bank::balance)
+    Test::new(outlast::module![charge, refund, order])
 }
 
 #[test]
 fn no_crash_charges_twice() {
-    shop().send_at(days(2), Approval { yes: true }).crash_everywhere(700).holds();
+    let test = shop().world(Bank::default, Bank::effects).send_at(days(2), Approval { yes: true });
+    test.crash_everywhere(700).holds();
 }
 
 #[test]
 fn no_crash_refunds_twice() {
-    shop().send_at(days(2), Approval { yes: false }).crash_everywhere(700).holds();
+    let test = shop().world(Bank::default, Bank::effects).send_at(days(2), Approval { yes: false });
+    test.crash_everywhere(700).holds();
 }
 
 #[test]
 fn a_failed_order_costs_nothing() {
-    shop().send_at(days(2), Approval { yes: true }).fail_everywhere(700).holds();
+    let test = shop().world(Bank::default, Bank::balance).send_at(days(2), Approval { yes: true });
+    test.fail_everywhere(700).holds();
 }
 
 #[outlast::orchestration(on_cancel = undo)]
@@ -185,6 +241,7 @@ fn recorded_orders_still_replay() {
 fn the_recorded_order_is_exported_on_request() {
     if std::env::var_os("OUTLAST_BLESS").is_some() {
         shop()
+            .world(Bank::default, Bank::balance)
             .send_at(days(2), Approval { yes: false })
             .id("o-7")
             .run(700)

@@ -83,3 +83,32 @@ fn a_test_inside_of_tokio_is_refused_with_the_attribute_to_write() {
     let trouble = Test::<waits>::new(outlast::module![step, waits]).try_run(()).unwrap_err();
     assert!(trouble.to_string().contains("write a plain `#[test] fn`"), "{trouble}");
 }
+
+#[outlast::activity]
+async fn book(_ctx: ActivityContext, State(_bank): State<String>, cents: u32) -> Result<(), String> {
+    if cents == 0 { Err("nothing to book".to_string()) } else { Ok(()) }
+}
+
+#[outlast::orchestration]
+async fn books(ctx: OrchestrationContext, cents: u32) -> Result<(), String> {
+    Ok(book::call(&ctx, cents).await?)
+}
+
+#[test]
+fn a_missing_state_is_answered_with_world_state_and_mock() {
+    let trouble = Test::<books>::new(outlast::module![book, books]).try_run(7).unwrap_err();
+    let expected = "the test could not begin: activity 'book' needs State<alloc::string::String>: give the test a fake of it with \
+                    .world(make, observe), a value that a crash loses with .state(make), or a mock of the activity with .mock::<..>(..)";
+    assert_eq!(trouble.to_string(), expected);
+}
+
+#[test]
+fn fail_everywhere_of_an_instance_that_fails_anyway_is_refused() {
+    let test = Test::<books>::new(outlast::module![book, books]).world(String::new, String::clone);
+    test.fail_everywhere(7).holds();
+    let trouble = test.try_fail_everywhere(0).unwrap_err();
+    assert!(matches!(trouble, Trouble::FailsAnyway(_)), "{trouble:?}");
+    let expected = "'books' fails without a fault, so fail_everywhere shows nothing: give it an input, messages and mocks with which \
+                    it succeeds. It ends as: Failed with nothing to book; world: \"\"";
+    assert_eq!(trouble.to_string(), expected);
+}

@@ -39,7 +39,7 @@ async fn request_and_answer(cluster: Arc<Cluster>) {
     cluster.start(&Node::of(outlast::module![cart])).await;
     let cart = cart::start(&cluster.client, 3).id("cart").await.unwrap();
     let patience = Duration::from_secs(600);
-    assert_eq!(cart.ask(Add { cents: 5 }).within(patience).await.unwrap(), 5);
+    assert_eq!(cart.ask(&Add { cents: 5 }).within(patience).await.unwrap(), 5);
     // A message that no one waits for an answer to.
     cart.send(Add { cents: 10 }).await.unwrap();
     assert_eq!(cart.ask(Add { cents: 1 }).within(patience).await.unwrap(), 16);

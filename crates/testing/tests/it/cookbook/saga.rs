@@ -30,11 +30,14 @@ struct Booking {
 struct Bookings(Arc<Mutex<BTreeMap<String, bool>>>);
 
 impl Bookings {
-    fn book(&self, id: String) {
+    async fn book(&self, id: String) {
+        // The way to the service, as of a real request: a crash or a request to cancel can come here.
+        tokio::task::yield_now().await;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_insert(true);
     }
 
-    fn cancel(&self, id: String) {
+    async fn cancel(&self, id: String) {
+        tokio::task::yield_now().await;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, false);
     }
 
@@ -53,7 +56,7 @@ async fn book(
     if booking.part == "rocket" {
         return Err(TripError::SoldOut(booking.part));
     }
-    bookings.book(booking.id);
+    bookings.book(booking.id).await;
     Ok(())
 }
 
@@ -63,7 +66,7 @@ async fn cancel(
     State(bookings): State<Bookings>,
     id: String,
 ) -> Result<(), TripError> {
-    bookings.cancel(id);
+    bookings.cancel(id).await;
     Ok(())
 }
 

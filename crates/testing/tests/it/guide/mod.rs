@@ -10,6 +10,7 @@ mod configuration;
 mod determinism;
 mod errors;
 mod messages;
+mod project;
 mod quickstart;
 mod sagas;
 mod state;

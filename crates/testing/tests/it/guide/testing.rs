@@ -13,7 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 struct Mails(Arc<Mutex<BTreeMap<String, String>>>);
 
 impl Mails {
-    fn send(&self, key: &str, text: String) {
+    async fn send(&self, key: &str, text: String) {
+        // The way to the server, as of a real request: a crash can come here.
+        tokio::task::yield_now().await;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_string(), text);
     }
 
@@ -24,7 +26,7 @@ impl Mails {
 
 #[outlast::activity]
 async fn mail(ctx: ActivityContext, State(mails): State<Mails>, text: String) -> Result<(), String> {
-    mails.send(ctx.idempotency_key(), text);
+    mails.send(ctx.idempotency_key(), text).await;
     Ok(())
 }
 

@@ -224,3 +224,49 @@ fn an_activity_whose_effect_comes_after_its_undo() {
     assert!(at("the body of refund returns") < at("the body of charge_slowly returns"), "{text}");
     shop!(order_that_waits, charge_slowly, refund).cancel_everywhere(7).holds();
 }
+
+// An undo that leaves the name open, under which the charge then is made. Only a fake that awaits before its effect shows it.
+
+#[outlast::activity]
+async fn charge_by_request(ctx: ActivityContext, State(bank): State<Bank>, cents: i64) -> Result<(), String> {
+    tokio::task::yield_now().await;
+    if !bank.knows(ctx.instance_id()) {
+        bank.book(ctx.instance_id(), cents);
+    }
+    Ok(())
+}
+
+/// A closed name is a booking of nothing.
+#[outlast::activity]
+async fn refund_and_close(ctx: ActivityContext, State(bank): State<Bank>) -> Result<(), String> {
+    bank.book(ctx.instance_id(), 0);
+    Ok(())
+}
+
+#[outlast::orchestration(on_cancel = undo)]
+async fn order_that_leaves_the_name_open(ctx: OrchestrationContext, cents: i64) -> Result<(), String> {
+    let mut undo = Undo::new(&ctx);
+    undo.push::<refund>(());
+    charge_by_request::call(&ctx, cents).await?;
+    ctx.sleep(days(1)).await;
+    undo.forget();
+    Ok(())
+}
+
+#[outlast::orchestration(on_cancel = undo)]
+async fn order_that_closes_the_name(ctx: OrchestrationContext, cents: i64) -> Result<(), String> {
+    let mut undo = Undo::new(&ctx);
+    undo.push::<refund_and_close>(());
+    charge_by_request::call(&ctx, cents).await?;
+    ctx.sleep(days(1)).await;
+    undo.forget();
+    Ok(())
+}
+
+#[test]
+fn an_undo_that_leaves_the_name_open() {
+    let wrong = shop!(order_that_leaves_the_name_open, charge_by_request, refund).cancel_everywhere(7);
+    let found = found_of(wrong.failures());
+    assert!(!found.is_empty() && found.iter().all(|end| end.ends_with("world: 7")), "{wrong}");
+    shop!(order_that_closes_the_name, charge_by_request, refund_and_close).cancel_everywhere(7).holds();
+}
