@@ -51,7 +51,9 @@ async fn sends_to_an_instance_that_does_not_exist_say_so() {
         // A start that no runtime has taken yet counts as an instance.
         let early = greeter::start(&cluster.client).id("early").await.unwrap();
         // A reference does as well: the message is encoded at once.
-        early.send(&Hello("queued".into())).await.unwrap();
+        let queued = Hello("queued".into());
+        early.send(&queued).await.unwrap();
+        drop(queued);
         cluster.start(&Node::of(outlast::module![greeter])).await;
         assert_eq!(early.result().await.unwrap(), "queued");
         let ended = early.send(Hello("late".into())).await;

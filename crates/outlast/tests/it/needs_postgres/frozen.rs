@@ -83,7 +83,8 @@ fn dumped(url: &str, version: &str) -> String {
             || line.starts_with("-- PostgreSQL database dump")
             || line == "--"
             || line.starts_with("SET default_");
-        if !is_left_out && !(line.is_empty() && lines.last().is_some_and(|last| last.is_empty())) {
+        let is_second_empty_line = line.is_empty() && lines.last().is_some_and(|last| last.is_empty());
+        if !is_left_out && !is_second_empty_line {
             lines.push(line);
         }
     }
