@@ -69,7 +69,9 @@ impl Execution {
         match stop {
             Stop::Mismatch(mismatch) => {
                 draft.report.mismatch = Some(mismatch.place());
-                mismatch.with(&self.context.lock().patch_clauses()).details()
+                let state = self.context.lock();
+                draft.report.missing_patch = state.missing_patch().filter(|_| mismatch.is_of_code());
+                mismatch.with(&state.patch_clauses()).details()
             }
             Stop::Panicked(message) => panicked(message, self.context.lock().limits.payload_bytes),
             Stop::Limit => {

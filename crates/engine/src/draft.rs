@@ -27,6 +27,9 @@ pub struct Report {
     pub broke_limit: bool,
     /// The execution failed because its code does not repeat its history.
     pub mismatch: Option<MismatchPlace>,
+    /// The patch that the history takes before this mismatch, and that the code did not ask for: the code may be older than the
+    /// patch.
+    pub missing_patch: Option<String>,
     /// Age of the execution when it ended.
     pub age_ms: u64,
     /// Events in its history.

@@ -42,7 +42,7 @@ pub use op::entropy::{SYSTEM_CALL_PREFIX, SystemCall};
 pub use op::kv::KvValue;
 pub use op::queue::START_NOTE_QUEUE;
 pub use opening::{Admission, Admitted, Ended, Opening, ParentLink, Past, UNKNOWN_EXECUTION, admit};
-pub use patch::{PATCH_KEY_PREFIX, patch_of};
+pub use outlast_model::{PATCH_KEY_PREFIX, patch_of};
 pub use poison::{Poison, poison};
 pub use replay_error::MismatchPlace;
 pub use state::TraceLine;

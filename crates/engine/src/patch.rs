@@ -7,12 +7,9 @@
 use crate::context::OrchestrationContext;
 use crate::op::kv::KvValue;
 use crate::state::State;
-use outlast_model::{Action, EventKind};
+use outlast_model::{Action, EventKind, PATCH_KEY_PREFIX, patch_of};
 use std::collections::BTreeMap;
 use std::panic::Location;
-
-/// The keys of markers begin with this text.
-pub const PATCH_KEY_PREFIX: &str = "__outlast:patch:";
 
 /// The engine's record of a patch in one execution.
 pub(crate) struct Patch {
@@ -21,6 +18,13 @@ pub(crate) struct Patch {
     is_asked: bool,
     /// Replay has passed the marker.
     is_passed: bool,
+}
+
+impl Patch {
+    /// The replay has passed the marker, and the code did not ask for the patch.
+    fn is_missing(&self) -> bool {
+        self.is_taken && !self.is_asked && self.is_passed
+    }
 }
 
 impl OrchestrationContext {
@@ -85,10 +89,15 @@ impl State {
         asked.map(|(name, patch)| (name.clone(), patch.is_taken)).collect()
     }
 
+    /// The patch that the replayed history takes and the code did not ask for; of several, the first by name.
+    pub(crate) fn missing_patch(&self) -> Option<String> {
+        self.patches.iter().find(|(_, patch)| patch.is_missing()).map(|(name, _)| name.clone())
+    }
+
     /// The part that patches have in a replay error, as clauses of its sentence.
     pub(crate) fn patch_clauses(&self) -> String {
         let clause = |(name, patch): (&String, &Patch)| match (patch.is_taken, patch.is_asked) {
-            (true, false) if patch.is_passed => Some(format!(
+            _ if patch.is_missing() => Some(format!(
                 "; the history takes patch '{name}', and the code does not ask for it: is the code older than the patch?"
             )),
             (false, true) => {
@@ -97,14 +106,6 @@ impl State {
             _ => None,
         };
         self.patches.iter().filter_map(clause).collect()
-    }
-}
-
-/// The patch whose marker an event is.
-pub fn patch_of(kind: &EventKind) -> Option<&str> {
-    match kind {
-        EventKind::KeyValueSet { key, .. } => key.strip_prefix(PATCH_KEY_PREFIX),
-        _ => None,
     }
 }
 

@@ -20,6 +20,8 @@ const DAMAGED: &str = "the store is damaged or was changed by hand: restore hist
 pub(crate) struct Mismatch {
     text: String,
     place: MismatchPlace,
+    /// Other code can repeat the history; false if no code can.
+    is_of_code: bool,
 }
 
 /// The place of a replay error: in the history and in the source.
@@ -35,7 +37,12 @@ pub struct MismatchPlace {
 
 impl Mismatch {
     fn of(text: String) -> Self {
-        Self { text, place: MismatchPlace::default() }
+        Self { text, place: MismatchPlace::default(), is_of_code: false }
+    }
+
+    /// A mismatch that other code does not have.
+    fn of_code(text: String) -> Self {
+        Self { is_of_code: true, ..Self::of(text) }
     }
 
     fn at(mut self, event_id: u64, site: Option<Site>) -> Self {
@@ -53,6 +60,10 @@ impl Mismatch {
         self.place
     }
 
+    pub(crate) fn is_of_code(&self) -> bool {
+        self.is_of_code
+    }
+
     pub(crate) fn details(self) -> ErrorDetails {
         ErrorDetails::Configuration {
             kind: ConfigErrorKind::Nondeterminism,
@@ -64,7 +75,7 @@ impl Mismatch {
     /// History holds a decision, and the code made none.
     pub(crate) fn nothing_decided(identity: &Identity, op: Op, recorded: &Event, last: LastCall) -> Self {
         let (core, what) = (op.missing(), op.describe(&recorded.kind));
-        Self::of(format!(
+        Self::of_code(format!(
             "{core}: {} is {what}, and the code does not ask for it; {}; {ADVICE}",
             place(identity, recorded.event_id),
             last_call(last)
@@ -78,7 +89,7 @@ impl Mismatch {
             (op.mismatch(&recorded.kind), op.describe(&recorded.kind), describe(&now.action));
         let is = if was == is { format!("{is} with another payload") } else { is };
         let decision = Op::of_action(&now.action).event(&now.action, 0, 0).map(|event| event.type_name());
-        let mut mismatch = Self::of(format!(
+        let mut mismatch = Self::of_code(format!(
             "{core}: {} is {was}, and the code now asks for {is} at {}; {ADVICE}",
             place(identity, recorded.event_id),
             now.site
@@ -90,7 +101,7 @@ impl Mismatch {
 
     /// The code ended, and history holds later events.
     pub(crate) fn ended_early(identity: &Identity, event_id: u64, ended: &str, last: LastCall) -> Self {
-        Self::of(format!(
+        Self::of_code(format!(
             "code ended before its history: replaying {}, the code {ended}, where it went on before; {}; \
              {ADVICE}",
             place(identity, event_id.max(INITIAL_EVENT_ID)),
@@ -126,7 +137,7 @@ impl Mismatch {
 
     /// `site` is the place of the call that returned the first of the futures.
     pub(crate) fn not_dropped(identity: &Identity, what: &str, recorded: &[u64], site: Site) -> Self {
-        Self::of(format!(
+        Self::of_code(format!(
             "cancellation mismatch ({what}): the history of {} says that the code dropped the futures of events \
              {recorded:?}, and it did not drop them (the first is asked for at {site}); {ADVICE}",
             instance(identity)

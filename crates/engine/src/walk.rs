@@ -6,10 +6,9 @@
 use crate::execution::{Execution, Stop};
 use crate::future::Raw;
 use crate::op::{Held, Op, Role};
-use crate::patch::patch_of;
 use crate::replay_error::Mismatch;
 use crate::state::{Stage, State};
-use outlast_model::{Event, EventKind};
+use outlast_model::{Event, EventKind, patch_of};
 use std::task::Waker;
 
 impl Execution {

@@ -1,7 +1,7 @@
 //! The progress of open operations, and whether a turn is due.
 
 use crate::open::{OpenOperation, Operation, open_operations};
-use outlast_model::{Event, PendingWork, QueuedItem};
+use outlast_model::{Event, EventKind, PendingWork, QueuedItem};
 use std::collections::HashMap;
 
 /// An open operation and its progress.
@@ -92,6 +92,19 @@ pub fn waits(history: &[Event], pending: Option<&PendingWork>) -> Vec<Wait> {
         Wait { open, progress }
     };
     open_operations(history).into_iter().map(progress).collect()
+}
+
+/// Whether a queued message is a timer whose time has not come.
+pub(crate) fn is_future_timer(history: &[Event], now_ms: u64, item: &QueuedItem) -> bool {
+    if item.kind.as_deref() != Some("TimerFired") {
+        return false;
+    }
+    let created = history.iter().find(|event| item.id == Some(event.event_id)).map(|event| &event.kind);
+    match created {
+        Some(EventKind::TimerCreated { fire_at_ms, .. }) => *fire_at_ms > now_ms,
+        // The history does not say when it is due; the delay of its delivery does.
+        _ => item.visible_at > now_ms,
+    }
 }
 
 /// The queued messages and activities of an execution.

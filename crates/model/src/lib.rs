@@ -20,6 +20,7 @@ mod ids;
 pub mod json;
 pub mod limits;
 mod node;
+mod patch;
 mod pending;
 mod reset;
 mod retry;
@@ -43,7 +44,8 @@ pub use ids::{
     INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, InvalidInstanceId, SUB_ORCH_AUTO_PREFIX, build_child_instance_id,
     check_instance_id, is_auto_generated_sub_orch_id,
 };
-pub use node::{NodeLease, NodeLoad, NodeOrchestration, NodeRecord, NodeReport, NodeTags};
+pub use node::{NodeLease, NodeLoad, NodeOrchestration, NodePatch, NodeRecord, NodeReport, NodeTags};
+pub use patch::{PATCH_KEY_PREFIX, patch_of};
 pub use pending::{InstanceItem, PendingWork, QueuePage, QueuedItem, TagDepth};
 pub use reset::{ResetKey, ResetPlan};
 pub use retry::{BackoffStrategy, RetryPolicy};

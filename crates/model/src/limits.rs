@@ -22,6 +22,8 @@ pub const MAX_NODE_REPORT_BYTES: usize = 65_536;
 pub const MAX_NODE_HANDLERS: usize = 256;
 /// Leases in the report of a node.
 pub const MAX_NODE_LEASES: usize = 64;
+/// Patches that its code does not ask for, in the report of a node.
+pub const MAX_NODE_PATCHES: usize = 64;
 /// Length of an instance id that a caller chooses.
 pub const MAX_INSTANCE_ID_BYTES: usize = 512;
 /// Length of an instance id that the runtime generates for a child, which nests its ancestors' ids.

@@ -38,6 +38,19 @@ pub struct NodeReport {
     pub leases: Vec<NodeLease>,
     /// The number of leases that the report leaves out because it is bounded.
     pub omitted_leases: u64,
+    /// The patches of histories that the code of the node did not ask for: it gave their turns back for nodes with newer code.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_patches: Vec<NodePatch>,
+}
+
+/// A patch of an orchestration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodePatch {
+    /// The name of the orchestration.
+    pub orchestration: String,
+    /// The name of the patch.
+    pub patch: String,
 }
 
 /// A registered orchestration of a node.
@@ -127,6 +140,11 @@ impl NodeReport {
         self.omitted_handlers > 0
     }
 
+    /// Whether the code of the node did not ask for this patch of the orchestration.
+    pub fn misses(&self, orchestration: &str, patch: &str) -> bool {
+        self.missing_patches.iter().any(|own| own.orchestration == orchestration && own.patch == patch)
+    }
+
     /// The same report within its limits: lists that are too long lose their last entries, which are counted.
     #[must_use]
     pub fn bounded(mut self) -> Self {
@@ -148,6 +166,7 @@ impl NodeReport {
         self.omitted_handlers += (before - after) as u64;
         self.omitted_leases += self.leases.len().saturating_sub(leases) as u64;
         self.leases.truncate(leases);
+        self.missing_patches.truncate(leases);
     }
 
     /// The stored text.
@@ -180,6 +199,8 @@ mod tests {
         let mut report = NodeReport::new("a1");
         report.orchestrations =
             vec![NodeOrchestration { name: "Order".to_string(), versions: vec!["1.4.0".to_string()] }];
+        report.missing_patches =
+            vec![NodePatch { orchestration: "Order".to_string(), patch: "fraud".to_string() }];
         report.leases = vec![lease("o-1"), NodeLease { instance: "o-2\0".to_string(), activity: None }];
         assert_eq!(NodeReport::of_stored(&report.stored()), Some(report));
     }

@@ -81,8 +81,8 @@ pub use outlast_provider::{
 };
 
 pub use outlast_runtime::{
-    ActivityContext, Client, ClientError, OrchestrationDescriptor, OrchestrationHandler, OrchestrationStatus,
-    RuntimeOptions,
+    ActivityContext, Client, ClientError, OnMisfit, OrchestrationDescriptor, OrchestrationHandler,
+    OrchestrationStatus, RuntimeOptions,
 };
 pub use runtime::{OrchestrationRegistry, OrchestrationRegistryBuilder};
 
@@ -166,8 +166,8 @@ pub mod providers {
         Hold, HoldKind, HoldOutcome, InstanceFilter, InstanceInfo, InstanceItem, InstanceOutcome,
         InstancePage, InstanceQuery, InstanceTree, InstanceWatch, Interest, KvEntry, LeasedOutcome,
         LoadedTurn, MAX_WORKER_TAGS, ManagementProvider, MessageBound, NodeLease, NodeLoad,
-        NodeOrchestration, NodeRecord, NodeReport, NodeTags, OldestDue, OrchestrationItem, OsEntropy,
-        OversizedTurn, PausedOrchestration, PendingWork, Provider, ProviderAdmin, ProviderError,
+        NodeOrchestration, NodePatch, NodeRecord, NodeReport, NodeTags, OldestDue, OrchestrationItem,
+        OsEntropy, OversizedTurn, PausedOrchestration, PendingWork, Provider, ProviderAdmin, ProviderError,
         PruneOptions, PruneResult, QueueBacklog, QueueDepths, QueuePage, QueuedItem, ReleaseOutcome,
         ScheduledActivityIdentifier, SemverRange, SessionFetchConfig, StartOutcome, StartPolicy,
         StartRequest, StoreGauges, SystemClock, SystemMetrics, TagDepth, TagFilter, TurnAhead, TurnCommit,

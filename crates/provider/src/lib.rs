@@ -55,8 +55,8 @@ pub use outlast_model as model;
 pub use outlast_model::{
     AuditEntry, AuditRecord, DeadLetter, DeadLetterQueue, DeadLetterRecord, ExecutionMetadata, HeldCounts,
     HeldInstance, Hold, HoldKind, InstanceItem, InstanceSnapshot, NodeLease, NodeLoad, NodeOrchestration,
-    NodeRecord, NodeReport, NodeTags, PausedOrchestration, PendingWork, QueuePage, QueuedItem, ResetKey,
-    ResetPlan, ScheduledActivityIdentifier, TagDepth, TurnCommit, WorkItem, current_build_version,
+    NodePatch, NodeRecord, NodeReport, NodeTags, PausedOrchestration, PendingWork, QueuePage, QueuedItem,
+    ResetKey, ResetPlan, ScheduledActivityIdentifier, TagDepth, TurnCommit, WorkItem, current_build_version,
     limits::MAX_WORKER_TAGS,
 };
 pub use provider::Provider;

@@ -5,6 +5,7 @@ use crate::dispatch::eager::EagerBackoff;
 use crate::dispatch::further_slots::FurtherSlots;
 use crate::dispatch::gather::Gathering;
 use crate::dispatch::lease::{Kind, Leases};
+use crate::dispatch::older_code::OlderCode;
 use crate::dispatch::paused::PausedOrchestrations;
 use crate::dispatch::permits::Permits;
 use crate::dispatch::retries::Retries;
@@ -74,6 +75,7 @@ pub(crate) struct Core {
     /// Notified when a commit of this runtime has enqueued activities, for stores whose fetch does not wait.
     pub(crate) activities_waiting: Notify,
     pub(crate) turn_backoff: UnregisteredPause,
+    pub(crate) older_code: OlderCode,
     pub(crate) activity_backoff: UnregisteredPause,
     /// The number of rejected commits in a row, by instance.
     pub(crate) refused: Mutex<BTreeMap<Arc<str>, u32>>,
@@ -147,6 +149,7 @@ impl Core {
             turns_waiting: Notify::new(),
             activities_waiting: Notify::new(),
             turn_backoff: UnregisteredPause::default(),
+            older_code: OlderCode::default(),
             activity_backoff: UnregisteredPause::default(),
             refused: Mutex::default(),
             stopping: CancellationToken::new(),

@@ -116,6 +116,7 @@ fn report(core: &Core, started_at_ms: u64) -> NodeReport {
     report.started_at_ms = started_at_ms;
     if options.orchestration_concurrency > 0 {
         report.orchestrations = orchestrations(core);
+        report.missing_patches = core.older_code.patches();
     }
     if options.worker_concurrency > 0 {
         report.activities = core.activities.user_names().collect();

@@ -45,7 +45,7 @@ impl Program {
                     greeting.protocol
                 )));
             }
-            Ok(Ok(None)) => return Err(Failure::new(silent(&path, "ended"))),
+            Ok(Ok(None)) => return Err(Failure::new(silent(&path, "ended without an answer"))),
             Ok(Err(error)) => return Err(error),
             Err(_) => {
                 return Err(Failure::new(silent(&path, &format!("did not answer within {patience:?}"))));
@@ -58,7 +58,7 @@ impl Program {
 
 fn silent(path: &str, how: &str) -> String {
     format!(
-        "'{path}' {how} before it could be asked: a program answers at RuntimeBuilder::answer_check, or when it starts its \
+        "'{path}' {how}, so it could not be asked: a program answers at RuntimeBuilder::answer_check, or when it starts its \
          runtime. Give it the arguments that start its runtime after `--`; its error output says more"
     )
 }

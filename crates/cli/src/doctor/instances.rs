@@ -37,6 +37,7 @@ struct Unserved {
 struct Findings {
     operations: Vec<Diagnosis>,
     stuck: Vec<Diagnosis>,
+    patches: Vec<Diagnosis>,
     /// The reports of nodes, if they tell which versions no live node registers.
     nodes: Option<Vec<NodeRecord>>,
     unregistered: BTreeMap<(String, String), Unserved>,
@@ -85,6 +86,7 @@ impl Findings {
         match diagnosis.rule() {
             Rule::OperationLost | Rule::SetAside | Rule::NoSuccessor => self.operations.push(diagnosis),
             Rule::WaitsForNothing | Rule::NoHistory | Rule::EventDropped => self.stuck.push(diagnosis),
+            Rule::TurnNeedsPatch => self.patches.push(diagnosis),
             Rule::TurnDue | Rule::TurnNotCommitted | Rule::TurnGivenBack => {
                 if let Some(pending) = client.pending_work(instance, 1).await? {
                     self.add_turn(look, info, &pending);
@@ -141,6 +143,9 @@ impl Findings {
             }
         }
         let mut versions = Check::fine("versions", scope);
+        for diagnosis in self.patches {
+            versions.found_in(diagnosis.instance(), diagnosis.sentence());
+        }
         for ((name, version), unserved) in self.unregistered {
             let others = match unserved.count {
                 1 => String::new(),

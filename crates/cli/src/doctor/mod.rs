@@ -1,6 +1,7 @@
 //! `outlast doctor`: looks for states that do not mend themselves.
 
 mod file;
+mod holds;
 mod instances;
 mod nodes;
 mod report;
@@ -28,7 +29,7 @@ const SKEW_MS: u64 = 1_000;
 /// Look for states of a store that do not mend themselves.
 ///
 /// Checks the schema, the settings and the space of a SQLite file, clocks, leases that have ended, operations whose queue row is
-/// missing, rows without an instance, version, settings and connections of a PostgreSQL server with the rights of the role, dead letters, instances that cannot go on, with the sentence of `instance why`, nodes
+/// missing, rows without an instance, version, settings and connections of a PostgreSQL server with the rights of the role, dead letters, instances that cannot go on, with the sentence of `instance why`, instances that are parked or paused for long, nodes
 /// that are lost or run different builds, and versions that no live node registers or no process seems to run. It only reads, unless --fix is given. Payloads are not read.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
@@ -96,6 +97,7 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<(), Failure> {
     report.checks.push(nodes::check(&client).await?);
     report.checks.push(clocks(&client, seen.newest_ms).await?);
     report.checks.extend(seen.checks);
+    report.checks.push(holds::check(&client).await?);
     report.checks.push(dead_letters(&client).await?);
     print(args.output, &report, Report::text)?;
     match report.has_findings() {

@@ -60,6 +60,11 @@ fn report(args: &CutArgs, done: Done, head: &str) -> Result<(), Failure> {
         );
         for (number, noun, act) in [
             (done.activities, "activity", "scheduled again"),
+            (
+                done.repeated_activities,
+                "completed activity",
+                "outcome left out; run again under other idempotency keys if the code asks for them",
+            ),
             (done.timers, "timer", "set again"),
             (done.messages, "queue message", "sent again"),
         ] {
@@ -98,6 +103,7 @@ struct Done {
     kept_events: usize,
     left_events: usize,
     activities: usize,
+    repeated_activities: usize,
     timers: usize,
     messages: usize,
     answered_children: Vec<String>,
@@ -114,6 +120,7 @@ impl Done {
             kept_events: done.kept_events,
             left_events: done.left_events,
             activities: done.activities,
+            repeated_activities: done.repeated_activities,
             timers: done.timers,
             messages: done.messages,
             answered_children: done.answered_children,

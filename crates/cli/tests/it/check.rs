@@ -313,7 +313,10 @@ async fn program_that_does_not_answer_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let store = filled(folder.path()).await;
     let error = check(&store, "silent", &[]).failed();
-    assert!(error.contains("ended before it could be asked") && error.contains("answer_check"), "{error}");
+    assert!(
+        error.contains("ended without an answer, so it could not be asked") && error.contains("answer_check"),
+        "{error}"
+    );
     let missing = folder.path().join("no-such-program");
     let error = run(["check", "--store", &store, "--bin", missing.to_str().unwrap()]).failed();
     assert!(error.contains("cannot be started"), "{error}");

@@ -5,8 +5,8 @@ use crate::support::{Said, damage, run};
 use outlast::client::Client;
 use outlast::providers::sqlite::{SqliteOptions, SqliteProvider};
 use outlast::providers::{Clock, Provider, SystemClock};
-use outlast::runtime::Runtime;
 use outlast::runtime::registry::ActivityRegistry;
+use outlast::runtime::{OnMisfit, Runtime, RuntimeOptions};
 use outlast::{OrchestrationContext, OrchestrationRegistry};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -111,7 +111,7 @@ async fn healthy_store_has_no_findings() {
         assert!(out.contains(part), "{part} in {out}");
     }
     let report = store.doctor(&["-o", "json"]).json();
-    assert_eq!(report["checks"].as_array().unwrap().len(), 13, "{report}");
+    assert_eq!(report["checks"].as_array().unwrap().len(), 14, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -282,4 +282,43 @@ async fn full_disk_is_found() {
 fn missing_store_is_a_failure() {
     let error = run(["doctor", "--store", "/nowhere/at/all.db"]).failed();
     assert!(error.contains("there is no store at '/nowhere/at/all.db'"), "{error}");
+}
+
+async fn panics(_: OrchestrationContext, _: String) -> Result<String, String> {
+    panic!("a defect of this build")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parked_instances_are_found_by_orchestration_and_build() {
+    let store = Store::new(0).await;
+    let orchestrations = OrchestrationRegistry::builder().register("fulfil", panics).build();
+    let options = RuntimeOptions {
+        on_misfit: OnMisfit::Park,
+        build_id: "1.0.0".to_string(),
+        ..RuntimeOptions::default()
+    };
+    let activities = ActivityRegistry::default();
+    let runtime = Runtime::start_with_options(store.store.clone(), activities, orchestrations, options).await;
+    for instance in ["one", "two"] {
+        store.client.start_orchestration(instance, "fulfil", "").await.unwrap();
+        while store.client.held_instance(instance).await.unwrap().is_none() {
+            tokio::task::yield_now().await;
+        }
+    }
+    runtime.shutdown(None).await;
+    let finding = store.only_finding("holds", &[]);
+    contains(
+        &finding,
+        &["2 instances of 'fulfil' are parked by build 1.0.0 since ", ": `outlast instance list --held`"],
+    );
+    assert_eq!(finding["command"], "outlast instance list --held");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn instance_that_is_paused_for_a_day_is_found() {
+    let store = Store::new(-25 * HOUR_MS).await;
+    store.park("one", "event").await;
+    assert_eq!(store.doctor(&[]).code, Some(0));
+    store.client.pause_instance("one", "ann", "a look").await.unwrap();
+    contains(&store.only_finding("holds", &[]), &["1 instance of 'Does' is paused by ann for 1d 1h"]);
 }

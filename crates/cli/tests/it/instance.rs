@@ -235,7 +235,7 @@ async fn an_orchestration_is_paused_listed_and_resumed() {
 async fn an_instance_is_reset_and_forked() {
     let (_dir, store) = a_store().await;
     let out = ask(&store, &["reset", "hello-1", "--to-event", "4", "--dry-run"]).fine();
-    let expected = "A reset of instance 'hello-1' would begin execution 2 with 4 events, without the 4 after them.\n  1 activity: scheduled again\n";
+    let expected = "A reset of instance 'hello-1' would begin execution 2 with 4 events, without the 4 after them.\n  1 activity: scheduled again\n  1 completed activity: outcome left out; run again under other idempotency keys if the code asks for them\n";
     assert_eq!(out, expected);
     let shown = ask(&store, &["show", "hello-1", "-o", "json"]).json();
     assert_eq!(shown["status"], "Completed", "a dry run changes nothing");

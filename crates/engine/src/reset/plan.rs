@@ -41,6 +41,8 @@ pub struct ResetSummary {
     pub left_events: usize,
     /// Activities that are scheduled again.
     pub activities: usize,
+    /// Activities that have completed and whose outcome is not copied: they run again if the code asks for them again.
+    pub repeated_activities: usize,
     /// Timers that are set again.
     pub timers: usize,
     /// Queue messages that are sent again.
@@ -49,6 +51,10 @@ pub struct ResetSummary {
     pub answered_children: Vec<String>,
     /// Children that are cancelled.
     pub cancelled_children: Vec<String>,
+}
+
+fn is_completed_activity(event: &Event) -> bool {
+    matches!(event.kind, EventKind::ActivityCompleted { .. })
 }
 
 impl Cut<'_> {
@@ -73,6 +79,7 @@ impl Cut<'_> {
             execution_id,
             kept_events: self.kept.len(),
             left_events: self.left.len(),
+            repeated_activities: self.left.iter().filter(|event| is_completed_activity(event)).count(),
             ..ResetSummary::default()
         };
         let keys = self.first_keys(keys)?;

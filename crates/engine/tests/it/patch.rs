@@ -163,10 +163,37 @@ fn a_patch_that_is_removed_too_early_is_a_mismatch_that_names_the_remedy() {
 #[test]
 fn code_older_than_a_taken_patch_is_a_mismatch_that_names_the_patch() {
     let mut driver = InstanceDriver::new(before).stored(history(NOW, newer()));
-    driver.give([]);
+    let missing = driver.give([]).report.missing_patch;
+    assert_eq!(missing.as_deref(), Some("fraud"));
     let error = driver.error();
     assert!(error.contains("event 5 of instance 'i' execution 1 is activity 'CheckFraud'"), "{error}");
     assert!(error.ends_with("the history takes patch 'fraud', and the code does not ask for it: is the code older than the patch?"), "{error}");
+}
+
+#[test]
+fn only_a_mismatch_of_code_behind_a_patch_that_is_not_asked_for_has_a_missing_patch() {
+    let missing = |driver: InstanceDriver, messages: Vec<Message>| {
+        let mut driver = driver;
+        let report = driver.give(messages).report;
+        (report.ended.is_some(), report.missing_patch)
+    };
+    let removed_too_early = InstanceDriver::new(after).stored(history(NOW, older()));
+    assert_eq!(missing(removed_too_early, vec![]), (true, None), "the history takes no patch");
+    let mut twice = newer();
+    twice.push(completed(2, "again"));
+    let damaged = InstanceDriver::new(after).stored(history(NOW, twice));
+    assert_eq!(missing(damaged, vec![]), (true, None), "no code fits a damaged history");
+    let edited = |ctx: OrchestrationContext, _| async move {
+        ctx.schedule_activity("Reserve", "").await?;
+        let _ = ctx.patched("fraud");
+        ctx.schedule_activity("Edited", "").await
+    };
+    let asked_for = InstanceDriver::new(edited).stored(history(NOW, newer()));
+    assert_eq!(missing(asked_for, vec![]), (true, None), "the code asks for the patch");
+    let before_the_marker =
+        |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("Edited", "").await };
+    let not_reached = InstanceDriver::new(before_the_marker).stored(history(NOW, newer()));
+    assert_eq!(missing(not_reached, vec![]), (true, None), "the mismatch is before the marker");
 }
 
 #[test]

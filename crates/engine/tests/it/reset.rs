@@ -19,6 +19,21 @@ fn stored(events: Vec<Stored>) -> Vec<Event> {
 }
 
 #[test]
+fn activities_whose_completion_is_left_out_are_counted() {
+    let events = stored(vec![
+        activity("Kept", "a"),
+        completed(2, "r"),
+        activity("Cut", "b"),
+        completed(4, "r"),
+        activity("Left", "c"),
+        completed(6, "r"),
+        activity("Open", "d"),
+    ]);
+    let (_, summary) = cut(&events, 4, RESET).unwrap();
+    assert_eq!((summary.activities, summary.repeated_activities), (1, 2));
+}
+
+#[test]
 fn open_work_is_scheduled_again_in_the_next_execution() {
     let events = stored(vec![
         activity("Done", "a"),

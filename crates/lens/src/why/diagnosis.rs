@@ -61,6 +61,8 @@ pub enum Rule {
     TurnLeased,
     /// A node gave the turn back with a delay.
     TurnGivenBack,
+    /// Nodes whose code is older than a patch of the history gave the turn back.
+    TurnNeedsPatch,
     /// The turn is due, and was delivered without a commit.
     TurnNotCommitted,
     /// The turn is due, and was not fetched.

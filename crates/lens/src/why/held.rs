@@ -5,16 +5,12 @@ use super::evidence::Evidence;
 use super::words::{argument, quoted};
 use crate::count::counted;
 use crate::time::moment;
-use outlast_model::{HeldInstance, HoldKind};
+use crate::wait::is_future_timer;
+use outlast_model::{HeldInstance, HoldKind, PendingWork, QueuedItem};
 
 pub(super) fn diagnose(evidence: &Evidence<'_>, held: &HeldInstance) -> Finding {
     let (hold, at) = (&held.hold, moment(held.held_at_ms));
-    let waiting = evidence.pending.map_or(0, |pending| pending.message_count);
-    let waiting = match waiting {
-        0 => String::new(),
-        1 => ", and 1 message waits".to_string(),
-        count => format!(", and {} wait", counted(count, "message")),
-    };
+    let waiting = evidence.pending.map_or_else(String::new, |pending| waiting(evidence, pending));
     let because = match hold.reason.is_empty() {
         true => String::new(),
         false => format!(" ({})", quoted(&hold.reason)),
@@ -36,4 +32,19 @@ pub(super) fn diagnose(evidence: &Evidence<'_>, held: &HeldInstance) -> Finding 
     };
     let remedy = Some(remedy);
     Finding { remedy, ..Finding::new(Rule::Held, says) }
+}
+
+/// The messages that wait for the release, apart from timers that are not due.
+fn waiting(evidence: &Evidence<'_>, pending: &PendingWork) -> String {
+    let is_future_timer = |item: &&QueuedItem| is_future_timer(evidence.history, pending.now_ms, item);
+    let timers = pending.messages.iter().filter(is_future_timer).count() as u64;
+    let timers_text = if timers == 1 { "a timer".to_string() } else { counted(timers, "timer") };
+    match (pending.message_count.saturating_sub(timers), timers) {
+        (0, 0) => String::new(),
+        (0, 1) => ", and a timer waits".to_string(),
+        (0, _) => format!(", and {timers_text} wait"),
+        (1, 0) => ", and 1 message waits".to_string(),
+        (count, 0) => format!(", and {} wait", counted(count, "message")),
+        (count, _) => format!(", and {} and {timers_text} wait", counted(count, "message")),
+    }
 }

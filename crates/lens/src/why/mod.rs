@@ -7,7 +7,7 @@
 //! | `held.rs` | the instance is held | paused by an operator, also with its orchestration, parked by a runtime |
 //! | `absent.rs` | no event is stored | set aside, the first turn, messages without an instance, not found |
 //! | `ended.rs` | the execution has ended | completed, failed, cancelled, continued as new and then the first turn |
-//! | `turn.rs` | a turn runs or is due | leased, given back, delivered without a commit, due |
+//! | `turn.rs` | a turn runs or is due | given back by older code, leased, given back, delivered without a commit, due |
 //! | `operation.rs` | operations are open | set aside or lost, activity, child, event, queue, retry, timer |
 //! | `operation.rs` | no operation is open | waits for nothing that can happen |
 
@@ -37,6 +37,7 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Diagnosis {
     let finding = match evidence.history.last() {
         None => absent::diagnose(evidence),
         Some(last) => ended::diagnose(evidence, last)
+            .or_else(|| turn::needs_patch(evidence))
             .or_else(|| {
                 turn::diagnose(evidence, "a turn").map(|finding| with_dead_letters(evidence, finding))
             })

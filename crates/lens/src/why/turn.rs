@@ -3,10 +3,10 @@
 use super::diagnosis::{Finding, Rule};
 use super::evidence::{Code, Evidence};
 use super::node::{Registering, on_node, owner, registering};
-use super::words::{SUSPICIOUS_MS, code_name, delivery, since, times, uncommitted, unfetched, until};
+use super::words::{SUSPICIOUS_MS, code_name, delivery, quoted, since, times, uncommitted, unfetched, until};
 use crate::count::counted;
-use crate::wait::{TurnState, turn_state};
-use outlast_model::{NodeRecord, PendingWork, QueuedItem};
+use crate::wait::{TurnState, is_future_timer, turn_state};
+use outlast_model::{NodeRecord, NodeReport, PendingWork, QueuedItem, patch_of};
 
 /// The finding about the turn that `which` names; `None` if no message can be fetched now or was given back.
 pub(super) fn diagnose(evidence: &Evidence<'_>, which: &str) -> Option<Finding> {
@@ -68,6 +68,59 @@ pub(super) fn diagnose_code(evidence: &Evidence<'_>, which: &str, code: Option<C
             Some(Finding::new(Rule::TurnGivenBack, says))
         }
     }
+}
+
+/// The finding about a turn that live nodes gave back, because its history takes a patch that their code does not ask for. Their
+/// deliveries are not counted.
+pub(super) fn needs_patch(evidence: &Evidence<'_>) -> Option<Finding> {
+    let pending = evidence.pending?;
+    let code = evidence.code()?;
+    let mut markers = evidence.history.iter().filter_map(|event| patch_of(&event.kind));
+    let patch =
+        markers.find(|patch| matches!(misses(evidence, code.name, patch), Registering::Nodes(1..)))?;
+    let next = next_delivery(evidence, pending)?;
+    if pending.turn_locked_until.is_some() {
+        return None;
+    }
+    let patch_is_missed = |node: &NodeReport| node.misses(code.name, patch);
+    let missed = registering(evidence, patch_is_missed);
+    let has_newer =
+        registering(evidence, |node| node.registers(code.name, code.version) && !patch_is_missed(node));
+    let nodes = match (missed, has_newer) {
+        (_, Registering::Nodes(0)) => {
+            "no live node's code asks for: start the build that has the patch".to_string()
+        }
+        (Registering::Nodes(1), _) => {
+            "the code of 1 live node does not ask for: a node with newer code takes it".to_string()
+        }
+        (Registering::Nodes(count), _) => {
+            format!("the code of {count} live nodes does not ask for: a node with newer code takes it")
+        }
+        (Registering::Unknown, _) => return None,
+    };
+    let is_later = next.visible_at > pending.now_ms;
+    if !is_later && has_newer != Registering::Nodes(0) {
+        // A node with newer code can take it now: the other rules say whether it does.
+        return None;
+    }
+    let when = match is_later {
+        true => format!("the next delivery of a turn is {}", until(next.visible_at, pending.now_ms)),
+        false => "a turn is due".to_string(),
+    };
+    let says =
+        format!("waits for newer code, and {when}: its history takes patch {}, which {nodes}", quoted(patch));
+    Some(Finding::new(Rule::TurnNeedsPatch, says))
+}
+
+/// The live nodes that gave turns of the orchestration back because of the patch.
+fn misses(evidence: &Evidence<'_>, orchestration: &str, patch: &str) -> Registering {
+    registering(evidence, |node| node.misses(orchestration, patch))
+}
+
+/// The next message of a turn, other than a timer that is not due.
+fn next_delivery<'a>(evidence: &Evidence<'_>, pending: &'a PendingWork) -> Option<&'a QueuedItem> {
+    let is_future_timer = |item: &QueuedItem| is_future_timer(evidence.history, pending.now_ms, item);
+    pending.messages.iter().filter(|item| !is_future_timer(item)).min_by_key(|item| item.visible_at)
 }
 
 /// The next message that was delivered, given back and is visible later.

@@ -3,7 +3,7 @@
 use crate::kit::{NOW, Queues, SECRET, history, queues};
 use outlast_lens::{Diagnosis, Evidence, Rule, diagnose};
 use outlast_model::{Event, HeldInstance, Hold, HoldKind};
-use outlast_model::{NodeLease, NodeOrchestration, NodeRecord, NodeReport};
+use outlast_model::{NodeLease, NodeOrchestration, NodePatch, NodeRecord, NodeReport};
 
 const STARTED: &str = "1 @1000 started Order 1.5.0";
 
@@ -549,6 +549,49 @@ fn node_reports_make_the_advice_certain() {
 }
 
 #[test]
+fn turn_that_nodes_with_older_code_give_back_names_the_patch() {
+    let events =
+        format!("{STARTED}\n2 @2000 set __outlast:patch:fraud true\n3 @2000 wait go\n4 @2000 timer 7300000");
+    let (later, due) =
+        ("message ExternalRaised go visible=104000", "message ExternalRaised go visible=60000");
+    let missed = NodePatch { orchestration: "Order".to_string(), patch: "fraud".to_string() };
+    let mut old = registering(node("a1", 1), &["1.5.0"], &[]);
+    old.report.missing_patches = vec![missed];
+    let new = registering(node("a2", 1), &["1.5.0"], &[]);
+    assert_eq!(
+        ask(&events, later, std::slice::from_ref(&old)),
+        "waits for newer code, and the next delivery of a turn is in 4.0s: its history takes patch 'fraud', which no live \
+         node's code asks for: start the build that has the patch"
+    );
+    assert_eq!(
+        ask(&events, due, std::slice::from_ref(&old)),
+        "waits for newer code, and a turn is due: its history takes patch 'fraud', which no live node's code asks for: \
+         start the build that has the patch"
+    );
+    let both = [old.clone(), new.clone()];
+    assert_eq!(
+        ask(&events, later, &both),
+        "waits for newer code, and the next delivery of a turn is in 4.0s: its history takes patch 'fraud', which the code \
+         of 1 live node does not ask for: a node with newer code takes it"
+    );
+    ends(ask(&events, due, &both), "2 live nodes register 'Order' 1.5.0");
+    let timer = "message TimerFired #4 visible=7300000";
+    assert!(ask(&events, timer, &both).contains("a timer fires in 2h"), "nothing is due");
+    let fired = format!("{STARTED}\n2 @2000 set __outlast:patch:fraud true\n3 @2000 timer 90000");
+    ends(
+        ask(&fired, "message TimerFired #3 visible=104000", &both),
+        "does not ask for: a node with newer code takes it",
+    );
+    let queued = format!("{later}\n{timer}");
+    assert!(ask(&events, &queued, std::slice::from_ref(&new)).contains("no turn can be fetched yet"));
+    old.expires_in_ms = 0;
+    assert!(
+        ask(&events, &queued, &[old, new]).contains("no turn can be fetched yet"),
+        "a lost node does not count"
+    );
+}
+
+#[test]
 fn lost_and_partial_reports_are_not_counted_as_all_nodes() {
     let (events, due) = (STARTED, "message ExternalRaised go visible=60000");
     let lost = registering(node("a1", 41), &["1.5.0"], &[]);
@@ -678,6 +721,22 @@ fn held_instances() {
             "message ExternalRaised go",
             "is held since 1970-01-01 00:01:00.000 UTC, because 'ann' paused its orchestration ('deploy'), and 1 \
              message waits: `outlast orchestration resume Order`",
+        ),
+        (
+            held(HoldKind::Paused, ""),
+            "message TimerFired #2 visible=7300000",
+            "was paused by 'ann' at 1970-01-01 00:01:00.000 UTC, and a timer waits: `outlast instance resume i`",
+        ),
+        (
+            held(HoldKind::Paused, ""),
+            "message ExternalRaised go\nmessage TimerFired #2 visible=7300000",
+            "was paused by 'ann' at 1970-01-01 00:01:00.000 UTC, and 1 message and a timer wait: \
+             `outlast instance resume i`",
+        ),
+        (
+            held(HoldKind::Paused, ""),
+            "message TimerFired #2 visible=60000",
+            "was paused by 'ann' at 1970-01-01 00:01:00.000 UTC, and 1 message waits: `outlast instance resume i`",
         ),
         (
             held(HoldKind::Parked, "changed"),

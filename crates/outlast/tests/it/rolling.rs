@@ -74,3 +74,74 @@ pub(crate) async fn versions_run_on_nodes_that_have_them(kind: Kind) {
 async fn each_version_of_an_orchestration_runs_on_a_node_that_has_it_on_cosmos() {
     versions_run_on_nodes_that_have_them(Kind::Cosmos).await;
 }
+
+/// The code of an orchestration before and after a patch.
+async fn before(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    let step = ctx.schedule_activity("Step", "").await?;
+    ctx.set_custom_status("ready");
+    ctx.schedule_wait("go").await;
+    Ok(step)
+}
+
+async fn patched(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    let mut step = ctx.schedule_activity("Step", "").await?;
+    if ctx.patched("add a step") {
+        step = ctx.schedule_activity("Added", step).await?;
+    }
+    ctx.set_custom_status("ready");
+    ctx.schedule_wait("go").await;
+    Ok(step)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_before_and_after_a_patch_run_all_instances_on_one_sqlite_file() {
+    let step = |_: ActivityContext, _: String| async move { Ok("stepped".to_string()) };
+    let added = |_: ActivityContext, said: String| async move { Ok(format!("{said}, added")) };
+    let quick = |options: &mut outlast::RuntimeOptions| {
+        options.unregistered_backoff.base_delay = std::time::Duration::from_millis(20);
+    };
+    let old =
+        Node::new(orchestrations().register("Job", before), activities().register("Step", step)).with(quick);
+    let all = activities().register("Step", step).register("Added", added);
+    let new = Node::new(orchestrations().register("Job", patched), all).with(quick);
+    let cluster = Cluster::real(Kind::SqliteFile).await;
+    let each = |sort: &'static str| (0..EACH).map(move |n| format!("{sort}-{n}"));
+    let first = cluster.start(&old).await;
+    for instance in each("older") {
+        cluster.begin(&instance, "Job", "").await;
+        cluster.says(&instance, "ready").await;
+    }
+    cluster.stop(first).await;
+    let second = cluster.start(&new).await;
+    for instance in each("newer") {
+        cluster.begin(&instance, "Job", "").await;
+        cluster.says(&instance, "ready").await;
+    }
+    cluster.stop(second).await;
+    // The old node gets the first chance to take the turns.
+    cluster.start(&old).await;
+    for instance in each("newer").chain(each("older")) {
+        cluster.client.raise_event(&instance, "go", "").await.unwrap();
+    }
+    for instance in each("older") {
+        assert_eq!(cluster.output(&instance).await, "stepped");
+    }
+    cluster.start_on(cluster.other_process().await, &new).await;
+    for instance in each("mixed") {
+        cluster.begin(&instance, "Job", "").await;
+    }
+    for instance in each("mixed") {
+        cluster.says(&instance, "ready").await;
+        cluster.client.raise_event(&instance, "go", "").await.unwrap();
+    }
+    for instance in each("newer") {
+        assert_eq!(cluster.output(&instance).await, "stepped, added");
+    }
+    for instance in each("mixed") {
+        let output = cluster.output(&instance).await;
+        assert!(["stepped", "stepped, added"].contains(&output.as_str()), "{output}");
+    }
+    let metrics = cluster.client.get_system_metrics().await.unwrap();
+    assert_eq!((metrics.failed_instances, metrics.completed_instances), (0, 3 * EACH as u64));
+    cluster.end().await;
+}

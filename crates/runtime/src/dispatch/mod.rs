@@ -12,6 +12,7 @@ pub(crate) mod gather;
 mod history;
 pub(crate) mod lease;
 mod noted;
+pub(crate) mod older_code;
 pub(crate) mod park_instance;
 pub(crate) mod paused;
 pub(crate) mod permits;

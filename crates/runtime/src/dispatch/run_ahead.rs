@@ -90,8 +90,8 @@ pub(super) async fn run<'a>(
     lease.set_probe(execution.probe());
     let TurnOutput { mut commit, report } = span.in_scope(|| outlast_engine::run(&mut execution, input));
     drop(permit);
-    // The outcomes are queued, and the turn that takes them parks the instance.
-    if park_instance::parks(core, &report) {
+    // The outcomes are queued, and the turn that takes them parks the instance or is given back.
+    if park_instance::parks(core, &report) || report.missing_patch.is_some() {
         return None;
     }
     observer::note_detached(core, instance, &mut commit);

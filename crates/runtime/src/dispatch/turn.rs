@@ -3,6 +3,7 @@
 use super::commit::Committing;
 use super::history::{self, InstanceState, LoadError};
 use super::lease::{Kind, Lease};
+use super::older_code;
 use super::park_instance;
 use super::paused;
 use super::slot::{Fetched, Queue, commit_in_task};
@@ -324,6 +325,8 @@ impl Turn {
             },
         };
         let history = if admitted.is_new { Vec::new() } else { history };
+        let last_event_id = history.last().map_or(0, |event| event.event_id);
+        let cancels = older_code::cancels(&admitted.messages);
         let entropy = &self.core.options.entropy;
         let input = TurnInput {
             history,
@@ -348,6 +351,10 @@ impl Turn {
         let output = span.in_scope(|| outlast_engine::run(&mut execution, input));
         if let Some(lease) = lease {
             lease.clear_probe();
+        }
+        let older = older_code::give_back(&self.core, &self.instance, last_event_id, cancels, &output.report);
+        if let Some(given_back) = older {
+            return given_back;
         }
         let misfit = park_instance::misfit(&output.report);
         let decision = TurnDecision::Commit { output: Box::new(output), keep: Keep::Execution(execution) };

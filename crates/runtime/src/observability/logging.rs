@@ -1,6 +1,7 @@
 //! Installs a log subscriber.
 
 use super::{LogFormat, ObservabilityConfig};
+use std::io::IsTerminal;
 use tracing::Dispatch;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
@@ -22,7 +23,7 @@ impl From<LoggingError> for String {
     }
 }
 
-/// Installs a subscriber for the process that writes to standard output, filtered by `RUST_LOG` if that is set and valid,
+/// Installs a subscriber for the process that writes to standard output, with colours if that is a terminal, filtered by `RUST_LOG` if that is set and valid,
 /// else by [`ObservabilityConfig::log_level`] for orchestrations and activities and `warn` for everything else.
 ///
 /// # Errors
@@ -36,13 +37,14 @@ pub(super) fn install(config: &ObservabilityConfig) -> Result<(), LoggingError> 
         Ok(filter) => filter,
         Err(_) => configured_filter(&config.log_level)?,
     };
-    tracing::dispatcher::set_global_default(subscriber(&config.log_format, filter, std::io::stdout)).map_err(
-        |error| {
-            LoggingError::Installed(format!(
-                "logging is not set up a second time, the first subscriber stays: {error}"
-            ))
-        },
-    )
+    let has_colours =
+        std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
+    let subscriber = subscriber(&config.log_format, filter, has_colours, std::io::stdout);
+    tracing::dispatcher::set_global_default(subscriber).map_err(|error| {
+        LoggingError::Installed(format!(
+            "logging is not set up a second time, the first subscriber stays: {error}"
+        ))
+    })
 }
 
 fn configured_filter(level: &str) -> Result<EnvFilter, LoggingError> {
@@ -54,11 +56,12 @@ fn configured_filter(level: &str) -> Result<EnvFilter, LoggingError> {
     })
 }
 
-fn subscriber<W>(format: &LogFormat, filter: EnvFilter, writer: W) -> Dispatch
+fn subscriber<W>(format: &LogFormat, filter: EnvFilter, has_colours: bool, writer: W) -> Dispatch
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    let builder =
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(has_colours).with_writer(writer);
     match format {
         LogFormat::Json => builder.json().into(),
         LogFormat::Pretty => builder.pretty().into(),
@@ -87,9 +90,14 @@ mod tests {
 
     /// The log output at this level in this format.
     fn written(format: LogFormat, level: &str) -> String {
+        written_with(format, level, false)
+    }
+
+    fn written_with(format: LogFormat, level: &str, has_colours: bool) -> String {
         let written = Written::default();
         let writer = written.clone();
-        let dispatch = subscriber(&format, configured_filter(level).unwrap(), move || writer.clone());
+        let dispatch =
+            subscriber(&format, configured_filter(level).unwrap(), has_colours, move || writer.clone());
         crate::captured::enable_every_callsite();
         tracing::dispatcher::with_default(&dispatch, || {
             tracing::info!(target: "duroxide::orchestration", step = 1, "from an orchestration");
@@ -133,5 +141,13 @@ mod tests {
     fn an_invalid_level_is_rejected_with_its_name() {
         let message = String::from(configured_filter("loud").unwrap_err());
         assert!(message.contains("log_level 'loud'") && message.contains("use error, warn"), "{message}");
+    }
+
+    #[test]
+    fn only_a_terminal_gets_colours() {
+        for format in [LogFormat::Compact, LogFormat::Pretty] {
+            assert!(written_with(format.clone(), "info", true).contains('\u{1b}'));
+            assert!(!written_with(format, "info", false).contains('\u{1b}'));
+        }
     }
 }

@@ -85,8 +85,9 @@ pub struct RuntimeOptions {
     pub parent_close: ParentClosePolicy,
     /// The policy for instances whose code does not match their history or panics, or whose orchestration no node registers.
     pub on_misfit: OnMisfit,
-    /// The name of this build of the program. With [`OnMisfit::Park`] a runtime releases at its start the instances that another build
-    /// has parked; without a name, all parked instances.
+    /// The name of this build of the program; it should change with every build that runs, as a commit does. With [`OnMisfit::Park`] a
+    /// runtime releases at its start the instances that another build has parked; without a name, all parked instances. Every 30
+    /// seconds it releases those of a build that has no live node any more.
     pub build_id: String,
     /// Receives the turns and activities that the store has committed, for traces. `None`: no traces.
     pub observer: Option<Arc<dyn Observe>>,

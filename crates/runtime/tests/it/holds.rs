@@ -4,12 +4,15 @@ use async_trait::async_trait;
 use outlast_engine::OrchestrationContext;
 use outlast_memory::MemoryProvider;
 use outlast_model::{AppErrorKind, ErrorDetails, HeldInstance, HoldKind};
-use outlast_provider::{Provider, ProviderAdmin, ProviderError, ReleaseOutcome, forward_provider};
+use outlast_provider::{
+    Clock, Provider, ProviderAdmin, ProviderError, ReleaseOutcome, forward_provider, saturating_ms,
+};
 use outlast_runtime::registry::{ActivityRegistry, OrchestrationRegistry, OrchestrationRegistryBuilder};
 use outlast_runtime::{Client, ClientError, OnMisfit, OrchestrationStatus, Runtime, RuntimeOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::time::Instant;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -29,6 +32,20 @@ async fn changed(ctx: OrchestrationContext, _: String) -> Result<String, String>
 async fn panics(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     ctx.schedule_wait("first").await;
     panic!("s3cret")
+}
+
+/// The virtual time as the store's time.
+struct TokioClock(Instant);
+
+impl Clock for TokioClock {
+    fn now_ms(&self) -> u64 {
+        1_000_000 + saturating_ms(self.0.elapsed())
+    }
+}
+
+/// A store whose time is the virtual time.
+fn clocked() -> Arc<MemoryProvider> {
+    Arc::new(MemoryProvider::with_clock(Arc::new(TokioClock(Instant::now()))))
 }
 
 fn options(build_id: &str) -> RuntimeOptions {
@@ -379,4 +396,122 @@ async fn cancelled_instance_with_changed_code_fails_instead_of_being_parked_agai
         "{details:?}"
     );
     broken.shutdown(None).await;
+}
+
+/// Waits for an event before a change of the code.
+async fn older(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    ctx.schedule_wait("first").await;
+    Ok(ctx.schedule_wait("last").await)
+}
+
+/// The same orchestration after the change.
+async fn newer(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    ctx.schedule_wait("first").await;
+    if ctx.patched("check") {
+        ctx.schedule_wait("checked").await;
+    }
+    Ok(ctx.schedule_wait("last").await)
+}
+
+fn build_of<F, R>(code: F) -> OrchestrationRegistryBuilder
+where
+    F: Fn(OrchestrationContext, String) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<String, String>> + Send + 'static,
+{
+    OrchestrationRegistry::builder().register("Checks", code)
+}
+
+/// Stores an instance that has taken the patch and waits for `checked`.
+async fn take_the_patch(store: &Arc<MemoryProvider>, client: &Client) {
+    let new = start(store, build_of(newer), options("2")).await;
+    client.start_orchestration("i", "Checks", "").await.unwrap();
+    events(client, "i", 2).await;
+    client.raise_event("i", "first", "1").await.unwrap();
+    events(client, "i", 5).await;
+    new.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn turn_of_an_instance_that_takes_a_patch_waits_for_a_node_whose_code_asks_for_it() {
+    for on_misfit in [OnMisfit::Fail, OnMisfit::Park] {
+        let store = clocked();
+        let client = Client::new(store.clone());
+        take_the_patch(&store, &client).await;
+        let old = start(&store, build_of(older), RuntimeOptions { on_misfit, ..options("1") }).await;
+        client.raise_event("i", "checked", "2").await.unwrap();
+        pass().await;
+        let history = client.read_execution_history("i", 1).await.unwrap();
+        assert_eq!(history.len(), 5, "{on_misfit:?}: no turn of the old build is stored");
+        assert_eq!(client.held_instance("i").await.unwrap(), None, "{on_misfit:?}");
+        let pending = client.pending_work("i", 10).await.unwrap().unwrap();
+        assert!(pending.messages[0].attempt_count <= 1, "{on_misfit:?}: deliveries are not counted");
+        let why = client.diagnose_instance("i", 10).await.unwrap().sentence();
+        assert!(why.contains("its history takes patch 'check', which no live node's code asks for"), "{why}");
+        let new = start(&store, build_of(newer), RuntimeOptions { on_misfit, ..options("2") }).await;
+        events(&client, "i", 7).await;
+        client.raise_event("i", "last", "3").await.unwrap();
+        assert_eq!(output(&client, "i").await, "3", "{on_misfit:?}");
+        new.shutdown(None).await;
+        old.shutdown(None).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_instance_that_takes_a_patch_ends_although_no_code_asks_for_it() {
+    let store = clocked();
+    let client = Client::new(store.clone());
+    take_the_patch(&store, &client).await;
+    let old = start(&store, build_of(older), options("1")).await;
+    client.cancel_instance("i", "enough").await.unwrap();
+    let ended = client.wait_for_orchestration("i", LONG).await.unwrap();
+    assert!(matches!(ended, OrchestrationStatus::Failed { .. }), "{ended:?}");
+    old.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn parked_instance_is_released_when_the_last_node_of_its_build_has_ended() {
+    let store = clocked();
+    let client = Client::new(store.clone());
+    let first = start(&store, fitting(), options("1")).await;
+    client.start_orchestration("i", "Waits", "").await.unwrap();
+    events(&client, "i", 2).await;
+    first.shutdown(None).await;
+    // A node of the next build that runs activities only, so that the broken build takes the turn.
+    let idle = RuntimeOptions { orchestration_concurrency: 0, ..options("3") };
+    let next = start(&store, fitting(), idle).await;
+    let broken =
+        start(&store, OrchestrationRegistry::builder().register("Waits", changed), options("2")).await;
+    client.raise_event("i", "first", "1").await.unwrap();
+    let parked = held(&client, "i").await;
+    pass().await;
+    assert_eq!(client.held_instance("i").await.unwrap(), Some(parked), "its build has a live node");
+    broken.shutdown(None).await;
+    pass().await;
+    assert_eq!(client.held_instance("i").await.unwrap(), None, "the next build releases it");
+    let audit = client.audit_page(None, 10).await.unwrap().unwrap();
+    let reasons: Vec<_> = audit.iter().map(|record| record.entry.reason.as_str()).collect();
+    assert_eq!(reasons[0], "its build has no live node any more");
+    next.shutdown(None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn runtime_that_fails_misfits_releases_no_parked_instance() {
+    let store = clocked();
+    let client = Client::new(store.clone());
+    let panicking = OrchestrationRegistry::builder().register("Waits", panics);
+    let broken = start(&store, panicking, options("1")).await;
+    client.start_orchestration("i", "Waits", "").await.unwrap();
+    events(&client, "i", 2).await;
+    client.raise_event("i", "first", "1").await.unwrap();
+    let parked = held(&client, "i").await;
+    broken.shutdown(None).await;
+    let fails = RuntimeOptions { on_misfit: OnMisfit::Fail, ..options("2") };
+    let next = start(&store, fitting(), fails).await;
+    pass().await;
+    assert_eq!(client.held_instance("i").await.unwrap(), Some(parked));
+    client.resume_instance("i", "ann", "mended").await.unwrap();
+    events(&client, "i", 4).await;
+    client.raise_event("i", "second", "2").await.unwrap();
+    assert_eq!(output(&client, "i").await, "1 2");
+    next.shutdown(None).await;
 }

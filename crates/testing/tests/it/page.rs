@@ -1,6 +1,7 @@
 //! The program of docs/testing.md. Every block of the page is a part of this file.
 
 use outlast::prelude::*;
+use outlast::providers::memory::MemoryProvider;
 use outlast::testing::{ReplayCheck, Test, days, hours};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -234,6 +235,25 @@ fn methods_of_test(source: &'static str) -> Vec<&'static str> {
 fn recorded_orders_still_replay() {
     let module = outlast::module![charge, refund, order];
     ReplayCheck::new(module).files("tests/histories/*.json").run().safe();
+}
+
+/// A store with an order.
+async fn copy_of_the_store() -> Arc<MemoryProvider> {
+    let store = Arc::new(MemoryProvider::new());
+    let module = outlast::module![charge, refund, order];
+    let builder = Runtime::builder().store(store.clone()).register(module).state(Bank::default());
+    let runtime = builder.start().await.unwrap();
+    let placed = order::start(&Client::new(store.clone()), 700).id("o-1").await.unwrap();
+    placed.send(Approval { yes: true }).await.unwrap();
+    placed.result().await.unwrap();
+    runtime.shutdown(None).await;
+    store
+}
+
+#[tokio::test]
+async fn orders_of_the_copy_still_replay() {
+    let store = copy_of_the_store().await;
+    ReplayCheck::new(outlast::module![charge, refund, order]).run_on(store.as_ref()).await.safe();
 }
 
 /// Writes the history that `recorded_orders_still_replay` reads, on request.

@@ -3,8 +3,8 @@
 use outlast::prelude::*;
 use outlast::providers::HoldKind;
 use outlast::providers::memory::MemoryProvider;
-use outlast::runtime::{OnMisfit, RuntimeOptions};
 use outlast::testing::Test;
+use outlast::time::hours;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ mod old {
     #[outlast::orchestration]
     pub async fn order(ctx: OrchestrationContext, goods: String) -> Result<String, String> {
         reserve::call(&ctx, goods.clone()).await?;
-        ctx.sleep(Duration::from_secs(86_400)).await;
+        ctx.sleep(hours(24)).await;
         Ok(charge::call(&ctx, goods).await?)
     }
 }
@@ -63,7 +63,7 @@ mod new {
         if ctx.patched("check fraud") {
             check_fraud::call(&ctx, goods.clone()).await?;
         }
-        ctx.sleep(Duration::from_secs(86_400)).await;
+        ctx.sleep(hours(24)).await;
         Ok(charge::call(&ctx, goods).await?)
     }
 }
@@ -95,11 +95,14 @@ async fn broken(_ctx: OrchestrationContext) -> Result<(), String> {
 
 #[tokio::test]
 async fn an_instance_is_parked_with_the_options_of_the_page() -> Result<(), Box<dyn std::error::Error>> {
+    use outlast::{OnMisfit, RuntimeOptions};
+
     let options = RuntimeOptions {
         on_misfit: OnMisfit::Park,
-        build_id: env!("CARGO_PKG_VERSION").to_string(),
+        build_id: option_env!("GIT_COMMIT").unwrap_or_default().to_string(),
         ..RuntimeOptions::default()
     };
+    let commit = options.build_id.clone();
     let store = Arc::new(MemoryProvider::new());
     let builder = Runtime::builder().register(outlast::module![broken]).options(options);
     let runtime = builder.store(store.clone()).start().await?;
@@ -116,7 +119,8 @@ async fn an_instance_is_parked_with_the_options_of_the_page() -> Result<(), Box<
     };
     let held = tokio::time::timeout(Duration::from_secs(60), parked).await??;
     assert_eq!(held.hold.kind, HoldKind::Parked);
-    assert_eq!(held.hold.actor, concat!("build ", env!("CARGO_PKG_VERSION")));
+    let expected = if commit.is_empty() { "a runtime".to_string() } else { format!("build {commit}") };
+    assert_eq!(held.hold.actor, expected);
     runtime.shutdown(None).await;
     Ok(())
 }
