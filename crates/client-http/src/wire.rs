@@ -209,6 +209,9 @@ pub(crate) struct ResetAnswer {
     kept_events: usize,
     left_events: usize,
     activities: usize,
+    /// Absent in answers of earlier servers.
+    #[serde(default)]
+    repeated_activities: usize,
     timers: usize,
     messages: usize,
     answered_children: Vec<String>,
@@ -434,6 +437,7 @@ impl From<ResetAnswer> for ResetSummary {
             kept_events: answer.kept_events,
             left_events: answer.left_events,
             activities: answer.activities,
+            repeated_activities: answer.repeated_activities,
             timers: answer.timers,
             messages: answer.messages,
             answered_children: answer.answered_children,

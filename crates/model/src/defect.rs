@@ -13,6 +13,8 @@ pub enum Judge {
     Worlds,
     /// The generated sequences of events for the scheduler of the PostgreSQL store.
     Sequences,
+    /// The generated sequences, and the worlds of the simulator with the PostgreSQL store.
+    SequencesAndWorlds,
     /// The validations, on the PostgreSQL store.
     Postgres,
     /// The validations, on the Cosmos DB store.
@@ -158,17 +160,20 @@ defects! {
         FailedCommitAcknowledged = "recovery",
     }
     // The scheduler of the PostgreSQL store.
-    Sequences {
+    SequencesAndWorlds {
         /// A transaction leaves out the first client request that it took.
         ClientRequestLost = "outbox",
-        /// A commit of this process polls no parked fetch.
-        LocalCommitUnseen = "lost wake-up",
         /// A notification polls no parked fetch.
         NotificationUnseen = "lost wake-up",
-        /// A poll counts as one that saw the commits during it.
-        PollSeesLaterCommits = "lost wake-up",
         /// Parked fetches are never polled again after the server was away.
         PauseNeverEnds = "recovery",
+    }
+    // Another process, a notification or the next poll finds the item before a promise of the runtime breaks.
+    Sequences {
+        /// A commit of this process polls no parked fetch.
+        LocalCommitUnseen = "lost wake-up",
+        /// A poll counts as one that saw the commits during it.
+        PollSeesLaterCommits = "lost wake-up",
     }
     // Holds, resets and the audit in the PostgreSQL store.
     Postgres {

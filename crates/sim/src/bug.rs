@@ -46,9 +46,9 @@ pub enum Bug {
     LivingTakenForDead,
 }
 
-/// The shipped defects that the simulator must find. The tests of the PostgreSQL and of the Cosmos DB store find the others.
+/// The shipped defects that the simulator must find. Tests of the PostgreSQL and of the Cosmos DB store find the others.
 pub fn shipped_bugs() -> Vec<Bug> {
-    let in_worlds = |defect: &Shipped| matches!(defect.judge(), Judge::Worlds | Judge::Sequences);
+    let in_worlds = |defect: &Shipped| matches!(defect.judge(), Judge::Worlds | Judge::SequencesAndWorlds);
     Shipped::ALL.iter().filter(|defect| in_worlds(defect)).map(|defect| Bug::Shipped(*defect)).collect()
 }
 
@@ -123,7 +123,8 @@ impl Bug {
 
     /// Whether this is a defect of the PostgreSQL scheduler, which no other store has.
     pub(crate) fn is_of_postgres(self) -> bool {
-        self.shipped().is_some_and(|defect| defect.judge() == Judge::Sequences)
+        self.shipped()
+            .is_some_and(|defect| matches!(defect.judge(), Judge::Sequences | Judge::SequencesAndWorlds))
     }
 
     /// The name on the command line.

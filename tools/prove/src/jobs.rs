@@ -39,7 +39,7 @@ pub(crate) const JOBS: &[Job<'static>] = &[
     },
     Job {
         unit: "defects",
-        target: 102,
+        target: 100,
         quick: 9,
         chunk: 30,
         seconds: 300,
@@ -325,8 +325,10 @@ mod tests {
     fn targets_are_all_defects_and_all_scripts() {
         let target = |name: &str| JOBS.iter().find(|job| job.name == name).unwrap().target;
         let read = |path: &str| files::read(&process::root().join(path)).unwrap();
-        let rows = read("docs/internals/defects.md").lines().filter(|line| line.starts_with("| `")).count();
-        assert_eq!(target("score"), rows as u64);
+        let page = read("docs/internals/defects.md");
+        let (of_worlds, _) = page.split_once("## Holds").unwrap();
+        let is_row = |line: &&str| line.starts_with("| `") && !line.contains("| – + ");
+        assert_eq!(target("score"), of_worlds.lines().filter(is_row).count() as u64);
         let scripts = format!("| sweep | {} scripts,", target("sweep"));
         assert!(read("docs/internals/testing.md").contains(&scripts), "{scripts}");
     }

@@ -55,6 +55,8 @@ pub(crate) struct ResetAnswer {
     left_events: usize,
     /// Activities that are scheduled again.
     activities: usize,
+    /// Activities that have completed and whose outcome is not copied: they run again if the code asks for them again.
+    repeated_activities: usize,
     /// Timers that are set again.
     timers: usize,
     /// Queue messages that are sent again.
@@ -75,6 +77,7 @@ impl ResetAnswer {
             kept_events: done.kept_events,
             left_events: done.left_events,
             activities: done.activities,
+            repeated_activities: done.repeated_activities,
             timers: done.timers,
             messages: done.messages,
             answered_children: done.answered_children,
