@@ -4,7 +4,7 @@ use outlast::prelude::*;
 use outlast::providers::memory::MemoryProvider;
 use outlast::testing::{ReplayCheck, Test, days, hours};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 const PAGE: &str = include_str!("../../../../docs/testing.md");
@@ -161,11 +161,10 @@ impl Bank {
         self.0.lock().unwrap().clone()
     }
 
-    /// What is left: the bookings whose names are open.
+    /// What is left: the newest entry of each name counts, so a booking after its cancellation is left.
     fn balance(&self) -> i64 {
-        let entries = self.0.lock().unwrap();
-        let is_open = |name: &String| !entries.contains(&(name.clone(), None));
-        entries.iter().filter(|(name, _)| is_open(name)).filter_map(|(_, cents)| *cents).sum()
+        let newest: BTreeMap<String, Option<i64>> = self.effects().into_iter().collect();
+        newest.into_values().flatten().sum()
     }
 }
 

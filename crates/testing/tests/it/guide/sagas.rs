@@ -45,11 +45,16 @@ impl Books {
         self.lock().clone()
     }
 
-    /// What is left: the bookings that were not cancelled.
+    /// What is left: the bookings that were not cancelled afterwards. A booking after its cancellation is left.
     fn kept(&self) -> Vec<Entry> {
-        let books = self.lock();
-        let is_kept = |(name, cents): &&Entry| cents.is_some() && !books.contains(&(name.clone(), None));
-        books.iter().filter(is_kept).cloned().collect()
+        let mut kept = Vec::new();
+        for (name, cents) in self.effects() {
+            kept.retain(|(booked, _)| *booked != name);
+            if cents.is_some() {
+                kept.push((name, cents));
+            }
+        }
+        kept
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
@@ -213,4 +218,14 @@ fn a_shielded_part_is_not_interrupted() {
     assert_eq!(run.result(), &Err(CallError::Cancelled("changed my mind".into())));
     let effects = [("money of from", Some(-5)), ("money of to", Some(5))];
     assert_eq!(run.observed(), [format!("{effects:?}")]);
+}
+
+#[test]
+fn a_booking_after_its_cancellation_is_kept() {
+    let books = Books::default();
+    let money = |cents| ("money".to_string(), cents);
+    books.lock().extend([money(Some(1)), money(None)]);
+    assert_eq!(books.kept(), []);
+    books.lock().push(money(Some(2)));
+    assert_eq!(books.kept(), [money(Some(2))]);
 }
