@@ -6,7 +6,7 @@ use super::pair::Pair;
 use super::subject::Subject;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::str::FromStr;
 
 /// A list of calls.
@@ -17,6 +17,11 @@ impl Sequence {
     /// Makes the calls on the specification and on an empty store, then every read. The error names the difference.
     pub async fn run(&self, store: &mut dyn Subject) -> Result<(), String> {
         Pair::new(store).await.run(&self.0).await
+    }
+
+    /// The calls, a line each.
+    fn text(&self) -> String {
+        self.0.iter().map(|op| format!("    {op:?},\n")).collect()
     }
 
     /// Removes every call that is not needed for the difference: shrinking does not split calls that were generated together.
@@ -59,9 +64,14 @@ pub fn agrees_with_the_specification(cases: u32, run: Run<'_>) {
         ..Config::default()
     });
     let (agreeing, calls) = (Cell::new(0_u64), Cell::new(0_u64));
+    // The first difference and its sequence: a store that differs once may agree when the sequence is repeated.
+    let first = RefCell::new(None);
     let outcome = runner.run(&generate::sequence(), |ops| {
-        let count = ops.len() as u64;
-        run(&Sequence(ops)).map_err(TestCaseError::fail)?;
+        let (count, sequence) = (ops.len() as u64, Sequence(ops));
+        run(&sequence).map_err(|difference| {
+            first.borrow_mut().get_or_insert_with(|| (difference.clone(), sequence.text()));
+            TestCaseError::fail(difference)
+        })?;
         agreeing.set(agreeing.get() + 1);
         calls.set(calls.get() + count);
         Ok(())
@@ -77,9 +87,17 @@ pub fn agrees_with_the_specification(cases: u32, run: Run<'_>) {
         Err(TestError::Fail(_, ops)) => {
             let found = Sequence(ops);
             let found = if shrinks > 0 { found.without_needless(run) } else { found };
-            let difference = run(&found).expect_err("it failed before");
-            let ops: Vec<String> = found.0.iter().map(|op| format!("    {op:?},\n")).collect();
-            panic!("the stores differ at {difference}\nafter the sequence\n{}", ops.concat());
+            match (run(&found), first.into_inner()) {
+                (Err(difference), _) => {
+                    panic!("the stores differ at {difference}\nafter the sequence\n{}", found.text())
+                }
+                (Ok(()), Some((difference, text))) => {
+                    panic!(
+                        "the stores differed once, and not when the calls were repeated, at {difference}\nafter the sequence\n{text}"
+                    )
+                }
+                (Ok(()), None) => panic!("a sequence failed without a difference:\n{}", found.text()),
+            }
         }
         Err(TestError::Abort(reason)) => panic!("no sequence could be made: {reason}"),
     }
