@@ -161,7 +161,8 @@ impl Shown {
         row("updated (UTC)", &moment(self.updated_ms));
         row("why", &self.why.sentence);
         let code = format!("{} {}", self.orchestration, self.version);
-        for (title, line) in self.waiting.iter().flat_map(|waiting| waiting.lines(&code)) {
+        for (title, line) in self.waiting.iter().flat_map(|waiting| waiting.lines(&code, self.why.is_held()))
+        {
             row(title, &line);
         }
         if let Some(output) = &self.output {

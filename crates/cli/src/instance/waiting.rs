@@ -124,8 +124,8 @@ impl Turn {
         }
     }
 
-    /// A line about the state, or `None`.
-    fn text(&self, now_ms: u64, code: &str) -> Option<String> {
+    /// A line about the state, or `None`. No process runs a turn of a held instance.
+    fn text(&self, now_ms: u64, code: &str, is_held: bool) -> Option<String> {
         let tried = match self.deliveries {
             0 => String::new(),
             tries => format!(", delivered {} without a commit", times(tries)),
@@ -143,6 +143,9 @@ impl Turn {
                     false => String::new(),
                 };
                 let messages = if self.messages == 1 { "message waits" } else { "messages wait" };
+                if is_held {
+                    return Some(format!("is held: {} {messages} for the release", self.messages));
+                }
                 Some(format!(
                     "is due: {} {messages} for it, {} so far{tried}{hint}",
                     self.messages,
@@ -261,9 +264,9 @@ fn message_text(message: &Queued, now_ms: u64) -> String {
 
 impl Waiting {
     /// Lines with their titles. `code` names the orchestration and its version.
-    pub(super) fn lines(&self, code: &str) -> Vec<(&'static str, String)> {
+    pub(super) fn lines(&self, code: &str, is_held: bool) -> Vec<(&'static str, String)> {
         let mut lines: Vec<(&'static str, String)> = Vec::new();
-        let turn = self.turn.as_ref().and_then(|turn| turn.text(self.now_ms, code));
+        let turn = self.turn.as_ref().and_then(|turn| turn.text(self.now_ms, code, is_held));
         lines.extend(turn.clone().map(|turn| ("turn", turn)));
         let mut title = "waits for";
         for open in &self.waits {

@@ -40,6 +40,11 @@ struct Link {
 }
 
 impl Why {
+    /// Whether the instance is paused or parked.
+    pub(super) fn is_held(&self) -> bool {
+        self.rule == Rule::Held
+    }
+
     pub(super) fn of(found: &Diagnosis) -> Self {
         let mut children = Vec::new();
         let mut last = found;

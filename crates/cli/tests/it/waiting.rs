@@ -96,6 +96,11 @@ pub(crate) async fn is_shown(store: Arc<dyn Provider>, named: &[String]) {
         ],
     );
 
+    // No process is missing while the instance is held.
+    client.pause_instance("waits-1", "ann", "a look").await.unwrap();
+    contains(&show(named, "waits-1").1, &["turn           is held: 1 message waits for the release\n"]);
+    client.resume_instance("waits-1", "ann", "").await.unwrap();
+
     // The turn is leased and given back.
     let fetched = store.fetch_orchestration_item(LEASE, Duration::ZERO, None).await.unwrap();
     let (turn, token, _) = fetched.unwrap();
