@@ -1,21 +1,20 @@
 //! Every Rust block of the book is compiled by a test of this repository, and every SQL block is executed by a test of a store.
 //!
 //! A block is copied from a source file (`<!-- code: .. -->`, which tidy compares), or its page is read by a test or by the
-//! documentation of a crate (`include_str!`), or [`ELSEWHERE`] says why no test can.
+//! documentation of a crate (`include_str!`), or it is a step of another engine's program in a [left column](LEFT), or [`ELSEWHERE`] says
+//! why no test can.
 
 use outlast_toolkit::{files, process};
 
 use super::{pages, summary};
 
 /// Pages, a text of a block, and the reason why this repository does not compile the block.
-const ELSEWHERE: [(&str, &str, &str); 5] = [
+const ELSEWHERE: [(&str, &str, &str); 3] = [
     (
         "CONTRIBUTING.md",
         "struct Approval;",
         "an operation that does not exist; recipe.rs of the engine compares it with the code",
     ),
-    ("docs/coming-from.md", "temporalio", "a program for Temporal"),
-    ("docs/coming-from.md", "restate_sdk", "a program for Restate"),
     ("docs/observability.md", "http.post(url)", "any HTTP client"),
     (
         "docs/observability.md",
@@ -23,6 +22,9 @@ const ELSEWHERE: [(&str, &str, &str); 5] = [
         "an exporter that the program depends on itself",
     ),
 ];
+
+/// The line above the left column of a table with two programs. A program in this column that a test compiles is copied from a source.
+const LEFT: &str = "<tr valign=\"top\"><td>";
 
 /// The text between these marks names the page that a test reads.
 const READ: [&str; 2] = ["include_str!(\"", "\")"];
@@ -43,9 +45,10 @@ fn uncopied(page: &str) -> Vec<(usize, String)> {
     let lines: Vec<&str> = page.lines().collect();
     let starts = lines.iter().enumerate().filter(|(_, line)| is_tested(line.trim_start()));
     let is_copied = |at: usize| at > 0 && lines[at - 1].starts_with("<!-- code: ");
+    let is_left = |at: usize| at > 1 && lines[at - 1].is_empty() && lines[at - 2] == LEFT;
     let block = |at: usize| lines[at + 1..].iter().take_while(|line| line.trim() != "```").copied();
     starts
-        .filter(|(at, _)| !is_copied(*at))
+        .filter(|(at, _)| !is_copied(*at) && !is_left(*at))
         .map(|(at, _)| (at + 1, block(at).collect::<Vec<_>>().join("\n")))
         .collect()
 }
@@ -77,4 +80,6 @@ fn every_rust_and_sql_block_of_the_book_is_compiled_or_executed_by_a_test() {
 fn copied_blocks_are_told_from_others() {
     let page = "<!-- code: a.rs#b -->\n```rust\na\n```\n\n```rust,no_run\nb\nc\n```\n```toml\n```";
     assert_eq!(uncopied(page), [(6, "b\nc".to_string())]);
+    let columns = format!("{LEFT}\n\n```rust\na\n```\n\n</td><td>\n\n```rust\nb\n```\n");
+    assert_eq!(uncopied(&columns), [(9, "b".to_string())]);
 }
