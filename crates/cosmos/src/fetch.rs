@@ -4,7 +4,6 @@ use crate::document::{Address, Instance, Item, Lock, Versioned};
 use crate::error::contended;
 use crate::hold;
 use crate::instance::Written;
-use crate::limit;
 use crate::load::{Loaded, SeenGate, needs_recovery};
 use crate::message::{Waiting, counted, taken};
 use crate::park::{IsGone, Tried};
@@ -329,7 +328,7 @@ impl Store {
             covers: batch.rows.iter().map(|row| row.item.id.clone()).collect(),
         });
         let claim = self.write_instance(FETCH, etag.as_deref(), &mut instance, self.uid(), operations, None);
-        let written = limit::under(ask.lock_timeout, claim).await?;
+        let written = self.within_lease(ask.lock_timeout, claim).await?;
         let Written::Done { etag, is_last: true, .. } = written else { return Ok(Attempt::Retry) };
         self.lease_lasts(secret, ask.lock_timeout);
         self.hold_turn(secret, Versioned { etag, document: instance.clone() });

@@ -2,7 +2,6 @@
 
 use crate::activity::Wrote;
 use crate::document::{ActivityLock, Address, Item, Versioned};
-use crate::limit;
 use crate::message::dead_letter;
 use crate::number::indexed;
 use crate::park::{IsGone, Tried};
@@ -167,7 +166,7 @@ impl Store {
         item.w = self.uid();
         let decoded = rows::decode_activity(&address.id, &item.d);
         let claim = self.write_activity(FETCH, address, &found, item.clone(), Vec::new());
-        let Wrote::Done(etag) = limit::under(ask.lock_timeout, claim).await? else { return Ok(None) };
+        let Wrote::Done(etag) = self.within_lease(ask.lock_timeout, claim).await? else { return Ok(None) };
         self.lease_lasts(secret, ask.lock_timeout);
         self.ready.stored_activity(address, &item, &etag);
         let (failures, last_error) = item.failures.clone().unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::seats::Takes;
 use crate::store::{Store, locked};
 use crate::tally::flusher;
 use crate::tasks::{Background, finished};
-use crate::{CosmosDBOptions, OutboxFaultInjector, kv, limit, open, park};
+use crate::{CosmosDBOptions, OutboxFaultInjector, kv, open, park};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
@@ -275,7 +275,8 @@ impl Provider for CosmosDBProvider {
         extend_for: Duration,
         idle_timeout: Duration,
     ) -> Result<usize, ProviderError> {
-        limit::under(extend_for, self.store.renew_sessions(owner_ids, extend_for, idle_timeout)).await
+        let renewed = self.store.renew_sessions(owner_ids, extend_for, idle_timeout);
+        self.store.within_lease(extend_for, renewed).await
     }
 
     async fn cleanup_orphaned_sessions(&self, _idle_timeout: Duration) -> Result<usize, ProviderError> {

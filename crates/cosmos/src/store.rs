@@ -214,8 +214,16 @@ impl Store {
         let secret = token::parse(token).map(|(secret, _)| Uid(u128::from_be_bytes(secret)));
         let lease = secret.and_then(|secret| locked(&self.lengths).get(&secret).copied());
         match lease {
-            Some(lease) => limit::under(lease, call).await,
+            Some(lease) => self.within_lease(lease, call).await,
             None => call.await,
+        }
+    }
+
+    /// Runs a call under a lease of this length: its requests fit into the lease, if leases end by the time of this machine.
+    pub(crate) async fn within_lease<T>(&self, lease: Duration, call: impl Future<Output = T>) -> T {
+        match self.time.is_given() {
+            true => call.await,
+            false => limit::under(lease, call).await,
         }
     }
 

@@ -6,7 +6,8 @@ use crate::script::start;
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider};
 use outlast_cosmos_rig::{Fault, Kind, Rig, Target};
 use outlast_provider::model::WorkItem;
-use outlast_provider::{Provider, ProviderError, TagFilter};
+use outlast_provider::{Clock, Provider, ProviderError, SystemClock, TagFilter};
+use std::sync::Arc;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(3);
@@ -103,6 +104,26 @@ async fn a_renewal_is_given_up_when_its_lease_is_over_and_the_token_is_free_for_
     writes.release();
     let later = tokio::time::timeout(LONG, store.abandon_orchestration_item(&token, None, false)).await;
     later.expect("no call holds the token").unwrap();
+}
+
+#[tokio::test]
+async fn a_lease_that_ends_by_a_given_clock_limits_no_request() {
+    let given = Some(Arc::new(SystemClock) as Arc<dyn Clock>);
+    let options = CosmosDBOptions { clock: given, ..CosmosDBOptions::default() };
+    let (target, store) = rig_and_store(options).await;
+    run(&store, "a", turn("a", 1, 1, None)).await.unwrap();
+    store.enqueue_for_orchestrator(signal("a"), None).await.unwrap();
+    let fetched = store.fetch_orchestration_item(LONG, Duration::ZERO, None).await.unwrap();
+    let (_, token, _) = fetched.unwrap();
+    let held = target.rig().unwrap().fault(Fault::any().partition("a").before().hold());
+    let mut renewed = Box::pin(store.renew_orchestration_item_lock(&token, LONG));
+    assert!(
+        tokio::time::timeout(LONG * 2 / 3, &mut renewed).await.is_err(),
+        "the first request is not given up"
+    );
+    assert_eq!(held.struck(), 1);
+    held.release();
+    renewed.await.unwrap();
 }
 
 #[tokio::test]
