@@ -148,7 +148,7 @@ pub(crate) mod tests {
         let mut now = code("1");
         now.insert("postgres".to_string(), "2".to_string());
         now.insert("server".to_string(), "2".to_string());
-        assert_eq!(record("sim", "1", 7).change("sim", &now), Change::No);
+        assert_eq!(record("sweep", "1", 7).change("sweep", &now), Change::No);
         let change = record("chaos-postgres", "1", 7).change("chaos-postgres", &now);
         assert_eq!(change, Change::In(vec!["postgres"]));
         assert_eq!(change.to_string(), "yes (postgres)");

@@ -141,7 +141,7 @@ mod tests {
         let code = ["engine", "postgres", "server"].map(|name| (name.to_string(), "1".to_string())).into();
         let stamp = Stamp { code, ..Stamp::default() };
         let names = |row: &str| stamp.clone().of_row(row).code.into_keys().collect::<Vec<_>>();
-        assert_eq!(names("sim"), ["engine"]);
-        assert_eq!(names("chaos-postgres"), ["engine", "postgres"]);
+        assert_eq!(names("sweep"), ["engine"]);
+        assert_eq!(names("sim"), ["engine", "postgres"]);
     }
 }
