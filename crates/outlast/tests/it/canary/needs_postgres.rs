@@ -157,8 +157,9 @@ async fn cut_off() {
     }
     // Without calls, only the listener connects again, and it first logs the end of its connection.
     for _ in 0..2 {
-        meddler.simple_query(cut).await.unwrap();
+        // Before the cut: the listener may connect again before this task runs again.
         let cut_at: String = meddler.query_one("SELECT clock_timestamp()::text", &[]).await.unwrap().get(0);
+        meddler.simple_query(cut).await.unwrap();
         let again = format!(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'victim' AND backend_start > '{cut_at}'"
         );

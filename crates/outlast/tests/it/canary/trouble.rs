@@ -24,6 +24,8 @@ struct IgnoresCancellation {
     again: AtomicBool,
     /// The runs of the orchestration whose code changes after its first turn.
     misfits: AtomicUsize,
+    /// Whether a turn was replayed by code that is older than a patch of its history.
+    was_older: AtomicBool,
 }
 
 /// Fails until a failure is stored with the activity.
@@ -68,6 +70,18 @@ fn node(log_error_texts: bool, seen: &Arc<IgnoresCancellation>, lease: Duration)
             Ok(input)
         }
     };
+    let old = Arc::clone(seen);
+    let older_code = move |ctx: OrchestrationContext, input: String| {
+        let is_older = ctx.is_replaying() && !old.was_older.swap(true, Ordering::Relaxed);
+        async move {
+            if is_older {
+                drop(ctx.schedule_wait(secret("event")).await);
+            } else if ctx.patched("a step") {
+                ctx.schedule_timer(ms(10)).await;
+            }
+            Ok(input)
+        }
+    };
     // The first delivery ignores its cancellation.
     let seen = Arc::clone(seen);
     let ignores_cancellation = move |ctx: ActivityContext, input: String| {
@@ -95,6 +109,7 @@ fn node(log_error_texts: bool, seen: &Arc<IgnoresCancellation>, lease: Duration)
         .register("Slow", calls("Slow"))
         .register("Blocks", blocks)
         .register("Misfit", misfit)
+        .register("OlderCode", older_code)
         .register("Parked", parked)
         .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) })
         .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) });
@@ -160,6 +175,9 @@ pub(super) async fn run(log_error_texts: bool) {
         assert!(Instant::now() < until, "an instance with changed code is parked");
         pass(ms(10)).await;
     }
+    client.start_orchestration("OlderCode", "OlderCode", secret("input")).await.unwrap();
+    assert!(cluster.output("OlderCode").await.contains("7f3acanary"), "newer code ends the instance");
+    assert!(seen.was_older.load(Ordering::Relaxed), "older code gave a turn back");
     // The second start must be processed before the cancellation, also if the store returned errors at first.
     let until = Instant::now() + LONGEST_WAIT;
     let mut empty = 0;
