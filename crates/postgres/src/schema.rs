@@ -42,6 +42,9 @@ const TABLES: [&str; 17] = [
     "owners",
 ];
 
+/// The tries of a migration that the server undoes because of a conflict. A deadlock is noticed after a second.
+const TRIES: u32 = 30;
+
 /// Brings the schema up to date, or only checks whether it is.
 pub(crate) async fn prepare(db: &Db, policy: MigrationPolicy) -> Result<()> {
     let mut client = db.connection().await?;
@@ -54,7 +57,7 @@ async fn prepare_on(db: &Db, client: &mut Client, policy: MigrationPolicy) -> Re
     // A schema that is up to date needs no lock and no right to create objects.
     match (state_on(db, client).await, policy) {
         (Ok(state), _) if state.due.is_empty() => Ok(()),
-        (Ok(_) | Err(_), MigrationPolicy::ApplyAll) => migrate(db, client).await,
+        (Ok(_) | Err(_), MigrationPolicy::ApplyAll) => migrate_beside_others(db, client).await,
         (Ok(state), MigrationPolicy::VerifyOnly) => Err(refused(db, unapplied(&state))),
         (Err(error), MigrationPolicy::VerifyOnly) => Err(error),
     }
@@ -70,6 +73,21 @@ pub(crate) async fn state(db: &Db) -> Result<SchemaState> {
 async fn state_on(db: &Db, client: &Client) -> Result<SchemaState> {
     let applied = applied(db, client).await?;
     Ok(SchemaState::of(&db.migrations, &applied, pending_on(db, &applied)?))
+}
+
+/// Applies the due migrations, also while processes of an older release work: a migration that changes several tables can deadlock with
+/// their transactions. The server then undoes one of the two, and the migration is tried again.
+async fn migrate_beside_others(db: &Db, client: &mut Client) -> Result<()> {
+    let mut tries = 1;
+    loop {
+        match migrate(db, client).await {
+            Err(PostgresError::Conflict { .. }) if tries < TRIES => {
+                db.counters.conflicts.add(1);
+                tries += 1;
+            }
+            done => return done,
+        }
+    }
 }
 
 /// Applies the due migrations in one transaction, under a lock that only migrations of this schema take. The server releases the

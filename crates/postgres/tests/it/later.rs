@@ -52,3 +52,21 @@ async fn a_store_of_a_later_release_is_refused_if_its_migration_is_usable_from_i
         assert!(!error.is_retryable());
     }
 }
+
+#[tokio::test]
+async fn a_migration_that_the_server_undoes_for_a_deadlock_is_tried_again() {
+    let config = fresh_config();
+    run(&open(&config).await.unwrap(), "old").await;
+    // A number of a sequence stays taken when its transaction is undone.
+    execute(&format!("CREATE SEQUENCE {}.tries", schema(&config))).await;
+    let sql = "DO $$ BEGIN
+        IF nextval('{schema}.tries') < 3 THEN RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01'; END IF;
+    END $$;
+    CREATE TABLE {schema}.added (x integer)";
+    let mut later = config.clone();
+    later.further_migrations = vec![Migration { version: 2, name: "next", usable_from: 1, sql }];
+    let store = open(&later).await.unwrap();
+    assert_eq!(store.stats().conflicts, 2);
+    assert_eq!(PostgresProvider::schema_state(later).await.unwrap().applied, 2);
+    assert_eq!(store.list_instances().await.unwrap(), ["old"]);
+}
