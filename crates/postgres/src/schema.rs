@@ -5,6 +5,7 @@ use crate::deadline::within;
 use crate::{MigrationPolicy, PostgresError, ProviderConfig, functions};
 use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, SchemaState, pending};
 use std::sync::LazyLock;
+use std::time::Duration;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, Row};
 
@@ -42,8 +43,15 @@ const TABLES: [&str; 17] = [
     "owners",
 ];
 
-/// The tries of a migration that the server undoes because of a conflict. A deadlock is noticed after a second.
-const TRIES: u32 = 30;
+/// The tries of a migration that gives way to the transactions of running processes.
+const TRIES: u32 = 100;
+
+/// For as long a migration waits for a lock. The server looks for deadlocks after a second, so the migration gives way before a call of a
+/// running process is undone, and no call waits behind it for long.
+const GIVE_WAY: &str = "SET LOCAL lock_timeout = 300";
+
+/// The pause of a migration that gave way.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Brings the schema up to date, or only checks whether it is.
 pub(crate) async fn prepare(db: &Db, policy: MigrationPolicy) -> Result<()> {
@@ -75,8 +83,8 @@ async fn state_on(db: &Db, client: &Client) -> Result<SchemaState> {
     Ok(SchemaState::of(&db.migrations, &applied, pending_on(db, &applied)?))
 }
 
-/// Applies the due migrations, also while processes of an older release work: a migration that changes several tables can deadlock with
-/// their transactions. The server then undoes one of the two, and the migration is tried again.
+/// Applies the due migrations, also while processes of an older release work: a migration that changes several tables waits for their
+/// transactions, and they for it. It gives way, and is tried again.
 async fn migrate_beside_others(db: &Db, client: &mut Client) -> Result<()> {
     let mut tries = 1;
     loop {
@@ -84,6 +92,7 @@ async fn migrate_beside_others(db: &Db, client: &mut Client) -> Result<()> {
             Err(PostgresError::Conflict { .. }) if tries < TRIES => {
                 db.counters.conflicts.add(1);
                 tries += 1;
+                tokio::time::sleep(PAUSE).await;
             }
             done => return done,
         }
@@ -97,6 +106,7 @@ async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
     let transaction = client.transaction().await?;
     transaction.batch_execute(limits).await?;
     transaction.batch_execute(&db.statements.lock_migrations).await?;
+    transaction.batch_execute(GIVE_WAY).await?;
     // The store checks first: a statement that creates an existing schema needs the right to create.
     let schema = db.schema.as_str();
     let exists = transaction.query_typed_one(&db.statements.schema_exists, &[(&schema, Type::TEXT)]).await?;
