@@ -46,7 +46,7 @@ const TABLES: [&str; 17] = [
 /// The tries of a migration that gives way to the transactions of running processes.
 const TRIES: u32 = 100;
 
-/// For as long a migration waits for a lock. The server looks for deadlocks after a second, so the migration gives way before a call of a
+/// Limits for how long a migration waits for a lock. The server looks for deadlocks after a second, so the migration gives way before a call of a
 /// running process is undone, and no call waits behind it for long.
 const GIVE_WAY: &str = "SET LOCAL lock_timeout = 300";
 
