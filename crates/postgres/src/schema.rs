@@ -6,6 +6,8 @@ use crate::{MigrationPolicy, PostgresError, ProviderConfig, functions};
 use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, SchemaState, pending};
 use std::sync::LazyLock;
 use std::time::Duration;
+use tokio::time::Instant;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, Row};
 
@@ -43,11 +45,8 @@ const TABLES: [&str; 17] = [
     "owners",
 ];
 
-/// The tries of a migration that gives way to the transactions of running processes.
-const TRIES: u32 = 100;
-
-/// Limits for how long a migration waits for a lock. The server looks for deadlocks after a second, so the migration gives way before a call of a
-/// running process is undone, and no call waits behind it for long.
+/// Limits how long one try of a migration waits for a lock. The server looks for deadlocks after a second, so the migration gives way
+/// before a call of a running process is undone, and no call waits behind the migration for long.
 const GIVE_WAY: &str = "SET LOCAL lock_timeout = 300";
 
 /// The pause of a migration that gave way.
@@ -84,14 +83,15 @@ async fn state_on(db: &Db, client: &Client) -> Result<SchemaState> {
 }
 
 /// Applies the due migrations, also while processes of an older release work: a migration that changes several tables waits for their
-/// transactions, and they for it. It gives way, and is tried again.
+/// transactions, and they for it. It gives way, and is tried again for as long as one statement could wait for a lock.
 async fn migrate_beside_others(db: &Db, client: &mut Client) -> Result<()> {
-    let mut tries = 1;
+    let give_up = Instant::now() + db.long_deadline / 2;
     loop {
         match migrate(db, client).await {
-            Err(PostgresError::Conflict { .. }) if tries < TRIES => {
+            Err(PostgresError::Conflict { code, .. })
+                if code != SqlState::QUERY_CANCELED.code() && Instant::now() < give_up =>
+            {
                 db.counters.conflicts.add(1);
-                tries += 1;
                 tokio::time::sleep(PAUSE).await;
             }
             done => return done,
