@@ -134,7 +134,7 @@ async fn next_version_ends_the_instances_of_released_versions_and_this_version_g
     }
 }
 
-/// Runs jobs, one after the other, until it is told to stop: each works twice, waits for an event, and returns.
+/// Runs jobs, one after the other, until `stop` says so. A job runs two activities, waits for an event, and ends.
 fn run_jobs(
     store: &Arc<dyn Provider>,
     name: &'static str,
