@@ -34,7 +34,7 @@ fn outcomes() -> Vec<(&'static str, Result<String, &'static str>)> {
         ends("paused-start", "paused-start now"),
         ends("queued", "did queued"),
         ends("races", "did race, now"),
-        ("reads", Ok(format!("first,second,{}", LONG.repeat(1_000)))),
+        ("reads", Ok(format!("first,second,{}", LONG.repeat(1_500)))),
         ends("reset", "did reset 1, did reset 2, now"),
         ends("session", "did session two"),
         ends("session-leased", "did session one"),

@@ -153,7 +153,7 @@ async fn leave_messages(client: &Client) {
     client.raise_event("paused", "go", "kept").await.unwrap();
     begin(client, "paused-start", "Pauses", "paused-start").await;
     client.enqueue_event("reads", "q", "second").await.unwrap();
-    client.enqueue_event("reads", "q", LONG.repeat(1_000)).await.unwrap();
+    client.enqueue_event("reads", "q", LONG.repeat(1_500)).await.unwrap();
     let stored = client.enqueue_event_once("once", "q", "first", "key 1").await.unwrap();
     assert_eq!(stored, EnqueueOnce::Stored);
     // The first activity of the instance is done after its third event.
@@ -165,5 +165,5 @@ async fn leave_messages(client: &Client) {
     assert!(delayed.delay(LATER).send().await.unwrap().is_started());
 }
 
-/// A part of a message that is long.
+/// A part of a message that is too long for its row in SQLite.
 pub(crate) const LONG: &str = "a long text ";
