@@ -46,6 +46,18 @@ async fn busy_file_disturbs_no_opening_and_no_read_of_a_store() {
 }
 
 #[tokio::test]
+async fn close_of_a_store_on_a_busy_file_does_not_wait_for_the_lock() {
+    let (_folder, path) = fresh();
+    let store = open(&path).await;
+    create(&store, "i").await;
+    let _lock = ForeignLock::take(&path).unwrap();
+    let begun = Instant::now();
+    drop(store);
+    // The patience of this store is a minute.
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
 async fn opening_of_a_new_file_that_is_busy_ends_with_the_patience_for_the_lock() {
     let (_folder, path) = fresh();
     let holder = raw(&path);
