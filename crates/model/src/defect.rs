@@ -158,6 +158,10 @@ defects! {
         RecordTwice = "audit",
         /// Callers are answered that a transaction was committed which failed.
         FailedCommitAcknowledged = "recovery",
+        /// The completion of an activity that a busy file refused is answered as stored.
+        BusyOutcomeLost = "outbox",
+        /// An opening of an up-to-date store takes the write lock.
+        OpeningTakesLock = "recovery",
     }
     // The scheduler of the PostgreSQL store.
     SequencesAndWorlds {

@@ -2,6 +2,7 @@
 //! store side by side, or the PostgreSQL store on a model of the server.
 
 use crate::bug::Bug;
+use crate::call::is_about_a_lock;
 use crate::clock::SkewedClock;
 use crate::fault::Fault;
 use crate::mirror::Mirror;
@@ -11,7 +12,7 @@ use crate::sqlite_file::SqliteFile;
 use crate::statement_faults::StatementInjector;
 use outlast_memory::{MemoryProvider, Rules};
 use outlast_provider::{Clock, Provider};
-use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider, StatementFaults};
+use outlast_sqlite::{LockPatience, SqliteError, SqliteOptions, SqliteProvider, StatementFaults};
 use outlast_testkit::counts::Counts;
 use outlast_testkit::entropy::SeededEntropy;
 use std::collections::BTreeSet;
@@ -54,6 +55,7 @@ impl Backend {
             entropy: Arc::<SeededEntropy>::clone(&entropy),
             faults: Some(faults),
             foreign_poll_interval: plan.foreign_poll,
+            lock_patience: LockPatience::Nothing,
             closes_like_a_crash: true,
             // So short that worlds move the log into the database.
             wal_limit_bytes: 256 << 10,
@@ -139,9 +141,32 @@ impl Backend {
         }
     }
 
-    /// Ends the faults of statements, unless a sweep chooses them, and those of connections.
+    /// The file of the world, if its processes share one.
+    pub(crate) fn file(&self) -> Option<&SqliteFile> {
+        match &self.store {
+            Store::SqliteFile(file) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// Whether a process outside of the world holds the write lock of the file.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.file().is_some_and(SqliteFile::is_busy)
+    }
+
+    /// Waits until no process outside of the world holds the write lock of the file.
+    pub(crate) async fn free(&self) {
+        if let Some(file) = self.file() {
+            file.free().await;
+        }
+    }
+
+    /// Ends the faults of statements, unless a sweep chooses them, and those of connections; a busy file is free again.
     pub(crate) fn heal(&self, keeps_statements: bool) {
         self.statements.arm(keeps_statements);
+        if let Some(file) = self.file() {
+            file.foreign_process_dies();
+        }
         if let Store::Postgres(postgres) = &self.store {
             postgres.links().heal();
         }
@@ -197,7 +222,14 @@ impl Backend {
         match &self.store {
             Store::Memory(store) => Ok(store.dump()),
             Store::Sqlite(store) => self.without_rows_ahead(sqlite_rows(store).await?),
-            Store::SqliteFile(file) => self.without_rows_ahead(sqlite_rows(file.observer()).await?),
+            Store::SqliteFile(file) => {
+                let rows =
+                    sqlite_rows(file.observer()).await.map_err(|error| match is_about_a_lock(&error) {
+                        true => format!("B1: the rows cannot be read: {}", file.without_folder(&error)),
+                        false => error,
+                    });
+                self.without_rows_ahead(rows?)
+            }
             // The clock of such a world is never set back.
             Store::Mirrored(both) => both.dump().await,
             Store::Postgres(postgres) => Ok(postgres.rows().dump()),

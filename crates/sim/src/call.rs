@@ -64,7 +64,16 @@ impl Shared {
             Some(fault @ Fault::CrashBefore) => in_progress.crash(fault).await,
             _ => latency(self.draw_latency_ms()).await,
         }
+        if !READS.contains(&op) && self.plan.waits_for_lock && self.backend.is_busy() {
+            self.tally().calls_at_busy_files += 1;
+            self.backend.free().await;
+        }
         let answer = call.await;
+        if let Err(error) = &answer
+            && is_about_a_lock(&error.message)
+        {
+            self.refused_as_busy(op, &error.message);
+        }
         let shown = match &answer {
             Ok(value) => show(value),
             Err(error) => {
@@ -94,6 +103,25 @@ impl Shared {
         in_progress.stage = Stage::Done;
         answer
     }
+}
+
+impl Shared {
+    /// Counts a call that a busy file refused. The message of a failed statement is the same.
+    fn refused_as_busy(&self, op: &str, message: &str) {
+        let message = self.backend.without_folder(message);
+        if READS.contains(&op) {
+            self.fail(format!("B1: a read needs the lock that another process holds: {message}"));
+        }
+        self.tally().calls_at_busy_files += u64::from(self.backend.is_busy());
+    }
+}
+
+/// The calls that change nothing. A busy file does not disturb them.
+const READS: [&str; 3] = ["load_turn", "read", "read_outcome"];
+
+/// Whether an error of the store says that another process holds the lock of the file.
+pub(crate) fn is_about_a_lock(error: &str) -> bool {
+    error.contains("the store is busy")
 }
 
 /// A latency of zero does not yield: worlds without latency run larger steps.

@@ -27,7 +27,7 @@ pub enum Fault {
     Statement,
     /// A statement succeeds and returns an error; if the statement is the commit, the transaction is stored.
     StatementDone,
-    /// A transaction cannot begin, because another process holds the lock of the database.
+    /// A transaction cannot begin, because another process holds the lock of the database. No process holds it: the statement fails.
     Busy,
     /// A watch on an instance never fires.
     LostWakeUp,
@@ -43,6 +43,8 @@ pub enum Fault {
     ClockJump,
     /// The clock of the store jumps: forward by up to an hour, or back by less than two leases.
     StoreClockJump,
+    /// A process outside of the world holds the write lock of a SQLite file for up to two leases.
+    BusyFile,
     /// The leases of a crashed node end at once, because another process sees that the node is dead.
     Takeover,
     /// A node runs an older build, which lacks some versions of the orchestrations.
@@ -108,6 +110,7 @@ impl Fault {
         Self::Stalled,
         Self::ClockJump,
         Self::StoreClockJump,
+        Self::BusyFile,
         Self::Takeover,
         Self::OldBuild,
         Self::BrokenBuild,
@@ -146,6 +149,7 @@ impl Fault {
             Self::Stalled => "stalled",
             Self::ClockJump => "clock jump",
             Self::StoreClockJump => "store clock jump",
+            Self::BusyFile => "busy file",
             Self::Takeover => "takeover",
             Self::OldBuild => "old build",
             Self::BrokenBuild => "broken build",

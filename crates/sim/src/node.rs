@@ -1,5 +1,6 @@
 //! A node: the shipped runtime, crashed, shut down, stalled and started again.
 
+use crate::call::is_about_a_lock;
 use crate::clock::SkewedClock;
 use crate::fault::Fault;
 use crate::life::Life;
@@ -47,9 +48,16 @@ impl Process {
             Ok(store) => store,
             Err(error) => {
                 let reason = shared.backend.without_folder(&error);
+                if is_about_a_lock(&reason) {
+                    shared.fail(format!(
+                        "B1: {} needs the lock that another process holds, to open the store: {reason}",
+                        self.name
+                    ));
+                }
                 return shared.note(&self.name, &format!("cannot open the store: {reason}"));
             }
         };
+        shared.tally().busy_openings += u64::from(shared.backend.is_busy());
         let gate = Arc::new(PollGate::new(self.last_poll(life)));
         if let Some(probe) = &shared.plan.probe {
             probe.life_begins(self.node, life, &gate);

@@ -62,6 +62,9 @@ pub(crate) struct Plan {
     pub(crate) link_fault_rates: BTreeMap<Fault, u64>,
     /// Mean time between two faults of this kind in one node. A fault that is missing here does not happen.
     pub(crate) process_fault_means_ms: BTreeMap<Fault, u64>,
+    /// Whether calls that write wait until a busy file is free, as for a process that holds the lock for less than a minute. Otherwise the
+    /// store refuses them at once, as it does after a minute.
+    pub(crate) waits_for_lock: bool,
     /// Longest time that a node stays down. With a long downtime, often no other node is up to take over from a stalled node. With
     /// [`UNTIL_HEALED`] a crashed node stays down until the world is healed.
     pub(crate) downtime_ms: u64,
@@ -134,6 +137,12 @@ impl Plan {
             _ => StoreKind::SqliteFile,
         };
         let statement_faults = rng.pick(&[0, 10, 40]);
+        // A stream of its own, so that worlds without a busy file stay as they were.
+        let mut busy = Rng::stream(seed, "busy file");
+        if store == StoreKind::SqliteFile && busy.per_mille(300) {
+            process_fault_means_ms.insert(Fault::BusyFile, busy.between(2_000, 8_000));
+        }
+        let waits_for_lock = busy.per_mille(500);
         // A stream of its own, so that earlier seeds keep their worlds.
         let mut local = Rng::stream(seed, "local clients");
         let has_local_clients = local.per_mille(400);
@@ -153,6 +162,7 @@ impl Plan {
             },
             link_fault_rates: BTreeMap::new(),
             process_fault_means_ms,
+            waits_for_lock,
             downtime_ms: rng.pick(&[500, 2_000, 15_000, UNTIL_HEALED]),
             loses_wake_ups: rng.per_mille(300),
             skewed: rng.per_mille(400),
@@ -211,6 +221,7 @@ impl Plan {
         self.store = StoreKind::Postgres;
         self.statement_faults = 0;
         self.mirror_waits = false;
+        self.process_fault_means_ms.remove(&Fault::BusyFile);
         self.link_fault_rates.clear();
         for (fault, rate) in LINK_FAULTS {
             if rng.per_mille(450) {

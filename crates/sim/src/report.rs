@@ -43,6 +43,10 @@ pub(crate) fn summary(summary: &Summary, settings: &Settings, json: Option<&Path
     let mix: Vec<String> = tally.worlds.iter().map(|(store, worlds)| format!("{worlds} {store}")).collect();
     println!("worlds by store: {}; {} recoveries of a file", mix.join(", "), tally.recoveries);
     println!(
+        "{} openings of a busy file; {} calls waited for its lock or were refused",
+        tally.busy_openings, tally.calls_at_busy_files
+    );
+    println!(
         "{} outputs judged, {} not: their instance was cancelled, or an activity or a child was poisoned",
         tally.outputs_judged, tally.outputs_not_judged
     );

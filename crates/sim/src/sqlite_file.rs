@@ -1,15 +1,16 @@
 //! A SQLite file that several processes open. Each process has its own store object with its own connection, which ends with the
 //! process. If no process is left, the connection of the outside world is closed too, so that the next process recovers the
-//! write-ahead log.
+//! write-ahead log. A process outside of the world, which holds the write lock for some time, makes the file busy.
 
 use outlast_provider::Provider;
-use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider};
+use outlast_sqlite::{ForeignLock, SqliteError, SqliteOptions, SqliteProvider};
 use outlast_testkit::entropy::SeededEntropy;
 use outlast_testkit::folder;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tempfile::TempDir;
+use tokio::sync::Notify;
 
 pub(crate) struct SqliteFile {
     seed: u64,
@@ -18,6 +19,9 @@ pub(crate) struct SqliteFile {
     outside: Arc<SqliteProvider>,
     processes: Mutex<Vec<Weak<SqliteProvider>>>,
     recoveries: AtomicU64,
+    /// The write lock, while a process outside of the world holds it.
+    foreign_lock: Mutex<Option<ForeignLock>>,
+    freed: Notify,
     /// Removed with the world, after the stores are closed.
     folder: TempDir,
 }
@@ -30,7 +34,8 @@ impl SqliteFile {
         std::fs::write(folder.path().join(FILE), empty_store().await?).map_err(failed)?;
         let outside = Arc::new(open(folder.path(), &options, seed, "outside").await?);
         let (processes, recoveries) = (Mutex::default(), AtomicU64::new(0));
-        Ok(Self { seed, options, outside, processes, recoveries, folder })
+        let (foreign_lock, freed) = Default::default();
+        Ok(Self { seed, options, outside, processes, recoveries, foreign_lock, freed, folder })
     }
 
     pub(crate) fn outside(&self) -> Arc<dyn Provider> {
@@ -55,7 +60,48 @@ impl SqliteFile {
         processes.retain(|process| process.strong_count() > 0);
         if processes.is_empty() {
             self.outside.disconnect();
-            self.recoveries.fetch_add(1, Relaxed);
+            // A process that holds the lock has the log open.
+            self.recoveries.fetch_add(u64::from(!self.is_busy()), Relaxed);
+        }
+    }
+
+    fn foreign_lock(&self) -> MutexGuard<'_, Option<ForeignLock>> {
+        self.foreign_lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a process outside of the world holds the write lock.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.foreign_lock().is_some()
+    }
+
+    /// A process outside of the world takes the write lock and begins to write. No transaction of the world is open meanwhile.
+    pub(crate) fn make_busy(&self) -> Result<(), SqliteError> {
+        *self.foreign_lock() = Some(ForeignLock::take(&self.folder.path().join(FILE))?);
+        Ok(())
+    }
+
+    /// The process outside of the world commits. Does nothing if the file is free.
+    pub(crate) fn foreign_process_commits(&self) -> Result<(), SqliteError> {
+        let lock = self.foreign_lock().take();
+        let committed = lock.map_or(Ok(()), ForeignLock::commit);
+        self.freed.notify_waiters();
+        committed
+    }
+
+    /// The process outside of the world ends without a commit. Does nothing if the file is free.
+    pub(crate) fn foreign_process_dies(&self) {
+        drop(self.foreign_lock().take());
+        self.freed.notify_waiters();
+    }
+
+    /// Waits until no process outside of the world holds the write lock.
+    pub(crate) async fn free(&self) {
+        loop {
+            let freed = self.freed.notified();
+            if !self.is_busy() {
+                return;
+            }
+            freed.await;
         }
     }
 

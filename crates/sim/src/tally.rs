@@ -39,6 +39,10 @@ pub struct Tally {
     pub worlds: Counts<&'static str>,
     /// How often a process opened a store that no other process had open, and recovered its log.
     pub recoveries: u64,
+    /// How often a process opened the file while a process outside of the world held its write lock.
+    pub busy_openings: u64,
+    /// Calls that waited for the write lock of a busy file, or were refused because of it.
+    pub calls_at_busy_files: u64,
     /// Activities that contradicted the mark of their delay, because the store's clock was set back behind the time at which they were
     /// stored.
     pub rows_ahead_of_clock: u64,
@@ -139,6 +143,8 @@ impl Tally {
         self.outputs_not_judged += other.outputs_not_judged;
         self.worlds.merge(&other.worlds);
         self.recoveries += other.recoveries;
+        self.busy_openings += other.busy_openings;
+        self.calls_at_busy_files += other.calls_at_busy_files;
         self.rows_ahead_of_clock += other.rows_ahead_of_clock;
         self.worlds_of_long_waits += other.worlds_of_long_waits;
     }

@@ -141,6 +141,7 @@ impl World {
             Some(probe) => drop(nodes.spawn(Arc::clone(probe).resume_stalled())),
             None => {
                 nodes.spawn(jump_store_clock(Arc::clone(&shared)));
+                nodes.spawn(keep_file_busy(Arc::clone(&shared)));
                 nodes.spawn(client::poll_statuses(Arc::clone(&shared)));
             }
         }
@@ -280,6 +281,44 @@ async fn jump_store_clock(shared: Arc<Shared>) {
             shared.performed().leases.clock_set_back(shared.clock.now_ms());
         }
         shared.clock.jump(ms);
+    }
+}
+
+/// Lets a process outside of the world hold the write lock of the file at random times. It then commits or dies. A lock that is held when
+/// the faults end ends with them.
+async fn keep_file_busy(shared: Arc<Shared>) {
+    let Some(mean) = shared.plan.process_fault_means_ms.get(&Fault::BusyFile).copied() else { return };
+    let Some(file) = shared.backend.file() else { return };
+    while shared.has_faults() {
+        let pause = shared.rng().below(2 * mean);
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        if !shared.has_faults() {
+            return;
+        }
+        let (ms, commits) = {
+            let mut rng = shared.rng();
+            (rng.between(1, 2 * shared.plan.lease_ms), rng.per_mille(500))
+        };
+        if let Err(error) = file.make_busy() {
+            return shared.fail(format!("B1: a process outside of the world does not get the lock: {error}"));
+        }
+        shared.note("WORLD", &format!("the file is busy for {ms} ms"));
+        shared.tally().happened(Fault::BusyFile);
+        // No lease can be renewed or given back until the file is free.
+        shared.disturb_all();
+        tokio::select! {
+            biased;
+            () = shared.healing() => {}
+            () = tokio::time::sleep(Duration::from_millis(ms)) => {}
+        }
+        shared.disturb_all();
+        match commits {
+            true => shared.require(file.foreign_process_commits().map_err(|error| {
+                format!("B1: a process outside of the world cannot commit under its lock: {error}")
+            })),
+            false => file.foreign_process_dies(),
+        }
+        shared.note("WORLD", "the file is free");
     }
 }
 

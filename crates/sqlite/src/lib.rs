@@ -58,6 +58,8 @@ mod db;
 mod error;
 #[cfg(feature = "test-hooks")]
 mod faults;
+#[cfg(feature = "test-hooks")]
+mod foreign_lock;
 mod node;
 mod open;
 mod options;
@@ -76,6 +78,8 @@ pub use error::SqliteError;
 pub use examine::SqliteExamination;
 #[cfg(feature = "test-hooks")]
 pub use faults::{PreallocWrites, StatementFault, StatementFaults};
+#[cfg(feature = "test-hooks")]
+pub use foreign_lock::ForeignLock;
 pub use options::{LockPatience, SqliteOptions, Synchronous};
 pub use provider::SqliteProvider;
 #[cfg(feature = "test-hooks")]

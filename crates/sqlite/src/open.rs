@@ -59,10 +59,10 @@ fn open_writer(
     db.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log)?;
     if !is_ours {
         // An existing store has the setting already, and setting it again would write.
-        patiently(|| let_shrink(&db, path))?;
+        patiently(options.lock_patience, || let_shrink(&db, path))?;
     }
     let journal = if *location == Location::Memory { "memory" } else { "wal" };
-    patiently(|| set_text(&db, path, "journal_mode", journal))?;
+    patiently(options.lock_patience, || set_text(&db, path, "journal_mode", journal))?;
     let (level, number) = match location {
         Location::Memory => ("OFF", 0),
         Location::File { .. } => options.synchronous.pragma(),
@@ -203,13 +203,12 @@ fn refuse_cut_off(db: &Db, path: &Path) -> Result<()> {
 
 /// Repeats a step that fails with "busy". SQLite returns "busy" without waiting where a wait could deadlock: when several
 /// connections initialise one new file.
-fn patiently(step: impl Fn() -> Result<()>) -> Result<()> {
+fn patiently(patience: LockPatience, step: impl Fn() -> Result<()>) -> Result<()> {
+    let waits = busy_handler(patience);
     let mut attempt = 0;
     loop {
         match step() {
-            Err(SqliteError::Busy { .. }) if attempt < 5_000 && crate::threads::wait_for_lock(attempt) => {
-                attempt += 1
-            }
+            Err(SqliteError::Busy { .. }) if attempt < 5_000 && waits(attempt) => attempt += 1,
             done => return done,
         }
     }

@@ -30,12 +30,17 @@ impl Synchronous {
 /// How long a statement waits for the lock of another process before its call fails with
 /// [`SqliteError::Busy`](crate::SqliteError::Busy).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::manual_non_exhaustive, reason = "the hidden variant exists only with `test-hooks`")]
 pub enum LockPatience {
     /// About a minute. For programs that run orchestrations: another process may be migrating the store.
     #[default]
     Minute,
     /// About five seconds. For tools whose user waits for the answer.
     FiveSeconds,
+    /// Not at all, for simulations: virtual time cannot pass while a statement waits.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    Nothing,
 }
 
 impl LockPatience {
@@ -43,6 +48,8 @@ impl LockPatience {
         match self {
             Self::Minute => Duration::from_secs(60),
             Self::FiveSeconds => Duration::from_secs(5),
+            #[cfg(feature = "test-hooks")]
+            Self::Nothing => Duration::ZERO,
         }
     }
 }

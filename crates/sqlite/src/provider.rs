@@ -18,6 +18,7 @@ use crate::{
     SqliteError, SqliteOptions, activity, commit, history, hold, kv, message, open, session, start, watched,
 };
 use async_trait::async_trait;
+use outlast_model::defect::{self, Defect};
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, EagerStart, EnqueueOnce, ExecutionMetadata,
@@ -270,7 +271,12 @@ impl Provider for SqliteProvider {
         let row = completion.as_ref().map(|item| completion_row(ACK, item)).transpose()?;
         let info = row.as_ref().map_or(CallInfo::of(ACK), |row| CallInfo::message(ACK, row));
         let completed = Complete { token: token.to_string(), completion: row };
-        self.write(info, completed, activity::complete).await
+        match self.write(info, completed, activity::complete).await {
+            Err(error) if defect::is_on(Defect::BusyOutcomeLost) && error.message.contains("is busy") => {
+                Ok(())
+            }
+            answer => answer,
+        }
     }
 
     async fn complete_with_turn(

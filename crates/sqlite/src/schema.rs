@@ -3,6 +3,7 @@
 use crate::db::{Db, Result, column};
 use crate::open::{cannot_open, not_a_database};
 use crate::{SqliteError, SqliteOptions, sql};
+use outlast_model::defect::{self, Defect};
 use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, SchemaState, pending};
 use rusqlite::ErrorCode;
 use std::path::Path;
@@ -49,7 +50,7 @@ fn mark(db: &Db) -> rusqlite::Result<i64> {
 
 pub(crate) fn migrate(db: &Db, path: &Path, options: &SqliteOptions) -> Result<()> {
     // Without pending migrations no write lock is needed.
-    if due(db, path, options)?.is_empty() {
+    if due(db, path, options)?.is_empty() && !defect::is_on(Defect::OpeningTakesLock) {
         return Ok(());
     }
     db.control("BEGIN IMMEDIATE")?;

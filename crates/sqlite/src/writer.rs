@@ -75,7 +75,8 @@ impl WriterLoop {
 
     /// Runs a transaction with small requests.
     fn small_step(&mut self, first: Command) {
-        self.is_stopped |= matches!(first, Command::Stop);
+        let is_stop = matches!(first, Command::Stop);
+        self.is_stopped |= is_stop;
         let Some(first) = self.large.keep_if_large(first) else { return };
         let mut taken = 1;
         let begun = self.writer.now();
@@ -93,7 +94,15 @@ impl WriterLoop {
             }
             arrived
         };
-        self.writer.process_with(vec![first], is_due, &self.handle, &mut more);
+        let mut commands = vec![first];
+        if is_stop {
+            // Without a call the transaction would write nothing, and wait if another process holds the lock.
+            commands = more();
+            if commands.is_empty() {
+                return;
+            }
+        }
+        self.writer.process_with(commands, is_due, &self.handle, &mut more);
         self.large.small_ended(wait::ended(&mut self.writer, begun));
     }
 

@@ -39,7 +39,7 @@ pub(crate) const JOBS: &[Job<'static>] = &[
     },
     Job {
         unit: "defects",
-        target: 100,
+        target: 102,
         quick: 9,
         chunk: 30,
         seconds: 300,

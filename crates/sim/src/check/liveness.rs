@@ -1,6 +1,6 @@
 //! I7 as P4 promises it: while a process with the handlers runs, no available message waits longer than a lease. The terms beside the
 //! lease are those of the runtime and the store: the pause after a failed fetch, the look for commits of other processes, and for
-//! activities the workers and sessions that are in use.
+//! activities the workers and sessions that are in use. A busy file adds no term: it is free when the faults stop.
 
 use super::Snapshot;
 use super::snapshot::{ActivityRow, MessageRow};

@@ -22,6 +22,7 @@
 //! | I17 | a delivery of an activity reports the failures that were noted, each once, and the text of the last one | `performed.rs` |
 //! | D1 | columns of a store that repeat other columns agree with them | `snapshot` |
 //! | R1 | a reset or fork loses none of the events before it, and no message; its program returns the expected output | `history`, `presence`, `ending` |
+//! | B1 | a process that opens an up-to-date store, and one that reads it, need no lock that another process holds | `call.rs`, `node.rs` |
 //! | T1 | no timer fires before its time | `history` |
 //! | O1 | every program returns its expected output | `ending`, `program/expect.rs` |
 //! | S1 | a shutdown ends within twice its grace period | `node.rs` |

@@ -41,6 +41,7 @@ pub(super) fn run_script(
         statement_faults: 0,
         link_fault_rates: BTreeMap::new(),
         process_fault_means_ms: BTreeMap::new(),
+        waits_for_lock: false,
         downtime_ms: 1,
         loses_wake_ups: false,
         skewed: false,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod bad_input;
+mod busy;
 mod damage;
 mod disk;
 mod factory;

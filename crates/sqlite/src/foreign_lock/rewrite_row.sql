@@ -1,0 +1,1 @@
+UPDATE outlast_migrations SET applied_at = applied_at
