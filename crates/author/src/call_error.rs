@@ -112,6 +112,18 @@ pub fn failed_or_text<E: fmt::Display + 'static, T: 'static>(error: CallError<E>
     Err(error.to_string())
 }
 
+/// The bound of the conversion that `derive(Failure)` writes for a type without `#[failure(call)]`, where `C` is a [`CallError`]. No type
+/// implements it: it has the words of the compiler for a `?` that needs the attribute. For `?` the compiler shows the label only.
+#[diagnostic::on_unimplemented(
+    message = "the error of a call does not convert into `{Self}`",
+    label = "a call can also time out, be cancelled or panic: put `#[failure(call)]` on a variant of `{Self}` with one `String`",
+    note = "for example: `#[error(\"{{0}}\")] #[failure(call)] Broken(String)`"
+)]
+pub trait HasCallVariant<C>: Sized {
+    /// The variant for the error of a call.
+    fn from_call(error: C) -> Self;
+}
+
 /// For functions whose error is text: `?` keeps the sentence.
 impl<E: fmt::Display> From<CallError<E>> for String {
     fn from(error: CallError<E>) -> Self {

@@ -3,9 +3,9 @@
 //!
 //! The layer uses the string API, so both mix: in one orchestration, across the versions of a program, and between programs.
 //!
-//! The attributes and derives expand to public items of this crate. Two items are for expansions only: [`failed_or_text`], with which
-//! `#[failure(call)]` converts a [`CallError`], and `serde`, which derives the traits of the struct for several inputs. A program that
-//! implements the traits by hand can use both.
+//! The attributes and derives expand to public items of this crate. Three items are for expansions only: [`failed_or_text`], with
+//! which `#[failure(call)]` converts a [`CallError`]; [`HasCallVariant`], the words of the compiler for a type without that attribute; and
+//! `serde`, which derives the traits of the struct for several inputs. A program that implements the traits by hand can use them.
 //!
 //! | file | holds |
 //! |---|---|
@@ -39,7 +39,7 @@ pub mod time;
 mod undo;
 
 pub use call::Call;
-pub use call_error::{CallError, failed_or_text};
+pub use call_error::{CallError, HasCallVariant, failed_or_text};
 pub use cancel::{OnCancel, Shielded};
 pub use child::{Child, ContinueAsNew, Detached};
 pub use context::{Durable, EndCancelled, set_status};

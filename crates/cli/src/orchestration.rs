@@ -5,9 +5,13 @@ use crate::failure::Failure;
 use crate::output::{plain, print, print_list, table};
 use crate::store::{self, Intent};
 use clap::{Args as ClapArgs, Subcommand};
+use outlast::Client;
 use outlast::lens::{counted, moment};
-use outlast::providers::PausedOrchestration;
+use outlast::providers::{InstanceQuery, PausedOrchestration};
 use serde::Serialize;
+
+/// The instances of one page of a count.
+const PAGE: u32 = 1_000;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct OrchestrationArgs {
@@ -65,20 +69,47 @@ pub(crate) async fn run(args: OrchestrationArgs) -> Result<(), Failure> {
 async fn pause(args: PauseArgs) -> Result<(), Failure> {
     let client = store::open(&args.common.store.place()?, Intent::Write).await?;
     let instances = client.pause_orchestration(&args.orchestration, &args.by, &args.reason).await?;
-    let changed = Changed { orchestration: args.orchestration, paused: true, instances };
+    // The orchestration is paused: an error of the count is none of the command.
+    let all = count_running(&client, &args.orchestration).await.ok();
+    let held_already = all.map(|all| all.saturating_sub(instances));
+    let changed = Changed { orchestration: args.orchestration, paused: true, instances, held_already };
     print(args.common.output, &changed, |changed| {
+        let held_already = match changed.held_already.unwrap_or_default() {
+            0 => String::new(),
+            1 => ", and 1 that was held already".to_string(),
+            count => format!(", and {count} that were held already"),
+        };
         format!(
-            "Orchestration '{}' is paused, with {}. Instances that start later wait until it is resumed.\n",
+            "Orchestration '{}' is paused, with {}{held_already}. Instances that start later wait until it is resumed.\n",
             plain(&changed.orchestration),
             running(changed.instances)
         )
     })
 }
 
+/// The number of running instances of an orchestration. All of them are held while it is paused.
+async fn count_running(client: &Client, orchestration: &str) -> Result<u64, Failure> {
+    let mut query = InstanceQuery {
+        status: Some("Running".to_string()),
+        orchestration_name: Some(orchestration.to_string()),
+        limit: Some(PAGE),
+        ..InstanceQuery::default()
+    };
+    let mut count = 0;
+    loop {
+        let page = client.list_instances_page(query.clone()).await?;
+        count += page.instances.len() as u64;
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => return Ok(count),
+        }
+    }
+}
+
 async fn resume(args: PauseArgs) -> Result<(), Failure> {
     let client = store::open(&args.common.store.place()?, Intent::Write).await?;
     let instances = client.resume_orchestration(&args.orchestration, &args.by, &args.reason).await?;
-    let changed = Changed { orchestration: args.orchestration, paused: false, instances };
+    let changed = Changed { orchestration: args.orchestration, paused: false, instances, held_already: None };
     print(args.common.output, &changed, |changed| {
         let instances = match changed.instances {
             1 => "1 held instance goes on".to_string(),
@@ -105,6 +136,9 @@ struct Changed {
     paused: bool,
     /// The instances that the command held or released.
     instances: u64,
+    /// The running instances that were held when the pause came to them, if they could be counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_already: Option<u64>,
 }
 
 #[derive(Serialize)]

@@ -71,7 +71,7 @@ impl Execution {
                 draft.report.mismatch = Some(mismatch.place());
                 let state = self.context.lock();
                 draft.report.missing_patch = state.missing_patch().filter(|_| mismatch.is_of_code());
-                mismatch.with(&state.patch_clauses()).details()
+                mismatch.advised(draft.report.missing_patch.is_some(), &state.patch_clauses()).details()
             }
             Stop::Panicked(message) => panicked(message, self.context.lock().limits.payload_bytes),
             Stop::Limit => {

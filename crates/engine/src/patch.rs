@@ -18,6 +18,8 @@ pub(crate) struct Patch {
     is_asked: bool,
     /// Replay has passed the marker.
     is_passed: bool,
+    /// The number of stored decisions behind the first call, if the code asked for the patch and the history does not take it.
+    behind: usize,
 }
 
 impl Patch {
@@ -53,7 +55,8 @@ impl OrchestrationContext {
         }
         // History holds a decision that the code made after this place, and not the marker.
         let is_taken = state.is_new_decision() && !state.history_ended;
-        state.patches.insert(name.to_string(), Patch { is_taken, is_asked: true, is_passed: false });
+        let behind = state.ahead.len().saturating_sub(state.emitted.len());
+        state.patches.insert(name.to_string(), Patch { is_taken, is_asked: true, is_passed: false, behind });
         if is_taken {
             let key = format!("{PATCH_KEY_PREFIX}{name}");
             state.check_name("patch", &key);
@@ -69,7 +72,7 @@ impl State {
     /// Enters the marker of a history that the code will be replayed with. False for other events.
     pub(crate) fn expect_marker(&mut self, kind: &EventKind) -> bool {
         let Some(name) = patch_of(kind) else { return false };
-        let patch = Patch { is_taken: true, is_asked: false, is_passed: false };
+        let patch = Patch { is_taken: true, is_asked: false, is_passed: false, behind: 0 };
         self.patches.insert(name.to_string(), patch);
         true
     }
@@ -94,15 +97,17 @@ impl State {
         self.patches.iter().find(|(_, patch)| patch.is_missing()).map(|(name, _)| name.clone())
     }
 
-    /// The part that patches have in a replay error, as clauses of its sentence.
+    /// The part that patches have in a replay error, as clauses of its sentence: a patch whose marker the code has passed without asking
+    /// for it, and one that is not taken directly before the decision that does not match.
     pub(crate) fn patch_clauses(&self) -> String {
         let clause = |(name, patch): (&String, &Patch)| match (patch.is_taken, patch.is_asked) {
             _ if patch.is_missing() => Some(format!(
                 "; the history takes patch '{name}', and the code does not ask for it: is the code older than the patch?"
             )),
-            (false, true) => {
-                Some(format!("; the history is older than patch '{name}', so its old code runs"))
-            }
+            (false, true) if patch.behind == self.ahead.len() => Some(format!(
+                "; the history has no record of patch '{name}', so its old way runs, which is not the way of the code that wrote the \
+                 history"
+            )),
             _ => None,
         };
         self.patches.iter().filter_map(clause).collect()

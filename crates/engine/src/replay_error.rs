@@ -11,6 +11,17 @@ use std::panic::Location;
 const ADVICE: &str = "run the code that wrote this history, keep its way for running instances with ctx.patched(..), or \
                       register the changed code as a new version";
 
+/// The remedy for code that lacks a patch of its history: the history is newer than the code, so no old way is to be kept.
+const RUN_THE_WRITER: &str = "run the code that wrote this history";
+
+/// A cause beside a change of the code: the decisions of the replay are those of the history, in another order.
+const OTHER_ORDER: &str = "if the code has not changed, it decides in another order at each replay: iterate in a fixed order, and take \
+                           time and random values from ctx; if it has changed, ";
+
+/// The same for a decision that has another payload only.
+const OTHER_PAYLOAD: &str = "if the code has not changed, it makes another payload at each replay: take time and random values from \
+                             ctx, and iterate in a fixed order; if it has changed, ";
+
 /// The remedy for a history that no code can have written.
 const DAMAGED: &str = "the store is damaged or was changed by hand: restore history and queues from the same backup, or \
                        start the instance anew under another id";
@@ -20,6 +31,8 @@ const DAMAGED: &str = "the store is damaged or was changed by hand: restore hist
 pub(crate) struct Mismatch {
     text: String,
     place: MismatchPlace,
+    /// A cause that is plausible beside a change of the code, as the beginning of the advice.
+    cause: &'static str,
     /// Other code can repeat the history; false if no code can.
     is_of_code: bool,
 }
@@ -37,7 +50,7 @@ pub struct MismatchPlace {
 
 impl Mismatch {
     fn of(text: String) -> Self {
-        Self { text, place: MismatchPlace::default(), is_of_code: false }
+        Self { text, place: MismatchPlace::default(), cause: "", is_of_code: false }
     }
 
     /// A mismatch that other code does not have.
@@ -50,9 +63,13 @@ impl Mismatch {
         self
     }
 
-    /// Adds clauses to the sentence.
-    pub(crate) fn with(mut self, clauses: &str) -> Self {
-        self.text.push_str(clauses);
+    /// Adds the advice for code that does not match its history: how to keep the way of the history, unless the history is newer than
+    /// the code, and the clauses about patches.
+    pub(crate) fn advised(mut self, lacks_patch: bool, clauses: &str) -> Self {
+        if self.is_of_code {
+            let (cause, advice) = if lacks_patch { ("", RUN_THE_WRITER) } else { (self.cause, ADVICE) };
+            self.text.push_str(&format!("; {cause}{advice}{clauses}"));
+        }
         self
     }
 
@@ -76,34 +93,43 @@ impl Mismatch {
     pub(crate) fn nothing_decided(identity: &Identity, op: Op, recorded: &Event, last: LastCall) -> Self {
         let (core, what) = (op.missing(), op.describe(&recorded.kind));
         Self::of_code(format!(
-            "{core}: {} is {what}, and the code does not ask for it; {}; {ADVICE}",
+            "{core}: {} is {what}, and the code does not ask for it; {}",
             place(identity, recorded.event_id),
             last_call(last)
         ))
         .at(recorded.event_id, site_of(last))
     }
 
-    /// History holds a decision, and the code made another one.
-    pub(crate) fn another_decision(identity: &Identity, op: Op, recorded: &Event, now: &Emitted) -> Self {
+    /// History holds a decision, and the code made another one: `now`, and later in the same poll `later`.
+    pub(crate) fn another_decision<'a>(
+        identity: &Identity,
+        op: Op,
+        recorded: &Event,
+        now: &Emitted,
+        mut later: impl Iterator<Item = &'a Emitted>,
+    ) -> Self {
         let (core, was, is) =
             (op.mismatch(&recorded.kind), op.describe(&recorded.kind), describe(&now.action));
-        let is = if was == is { format!("{is} with another payload") } else { is };
+        let (is, cause) = match was == is {
+            _ if later.any(|emitted| op.matches(&emitted.action, &recorded.kind)) => (is, OTHER_ORDER),
+            true => (format!("{is} with another payload"), OTHER_PAYLOAD),
+            false => (is, ""),
+        };
         let decision = Op::of_action(&now.action).event(&now.action, 0, 0).map(|event| event.type_name());
         let mut mismatch = Self::of_code(format!(
-            "{core}: {} is {was}, and the code now asks for {is} at {}; {ADVICE}",
+            "{core}: {} is {was}, and the code now asks for {is} at {}",
             place(identity, recorded.event_id),
             now.site
         ))
         .at(recorded.event_id, Some(now.site));
-        mismatch.place.decision = decision;
+        (mismatch.place.decision, mismatch.cause) = (decision, cause);
         mismatch
     }
 
     /// The code ended, and history holds later events.
     pub(crate) fn ended_early(identity: &Identity, event_id: u64, ended: &str, last: LastCall) -> Self {
         Self::of_code(format!(
-            "code ended before its history: replaying {}, the code {ended}, where it went on before; {}; \
-             {ADVICE}",
+            "code ended before its history: replaying {}, the code {ended}, where it went on before; {}",
             place(identity, event_id.max(INITIAL_EVENT_ID)),
             last_call(last)
         ))
@@ -139,7 +165,7 @@ impl Mismatch {
     pub(crate) fn not_dropped(identity: &Identity, what: &str, recorded: &[u64], site: Site) -> Self {
         Self::of_code(format!(
             "cancellation mismatch ({what}): the history of {} says that the code dropped the futures of events \
-             {recorded:?}, and it did not drop them (the first is asked for at {site}); {ADVICE}",
+             {recorded:?}, and it did not drop them (the first is asked for at {site})",
             instance(identity)
         ))
         .at(recorded.first().copied().unwrap_or(INITIAL_EVENT_ID), Some(site))

@@ -102,19 +102,25 @@ impl Execution {
         if self.after_stored && state.pass_marker(&event.kind) {
             return Ok(());
         }
-        state.ahead.pop_front();
         let place = op.find(&state.emitted, &event.kind);
         let Some(emitted) = place.and_then(|place| state.emitted.remove(place)) else {
             if op.is_optional() && state.emitted.is_empty() {
+                state.ahead.pop_front();
                 op.adopt(&mut state, &event.kind);
                 return Ok(());
             }
             let identity = self.context.identity();
             return Err(Stop::Mismatch(match state.emitted.front() {
-                Some(other) => Mismatch::another_decision(identity, op, event, other),
+                Some(other) => {
+                    // Decisions that the history has no room for were added, not moved.
+                    let later = state.emitted.iter().take(state.ahead.len()).skip(1);
+                    Mismatch::another_decision(identity, op, event, other, later)
+                }
                 None => Mismatch::nothing_decided(identity, op, event, state.last_call),
             }));
         };
+        // A decision that does not match stays ahead: a patch can be before it.
+        state.ahead.pop_front();
         let Some(token) = emitted.token else { return Ok(()) };
         state.future_state_mut(token).event_id = Some(event.event_id);
         self.tokens.push((event.event_id, token));

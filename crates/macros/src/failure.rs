@@ -76,8 +76,20 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
             }
         }
     });
-    let from_call = one(&variants, |arguments| arguments.call.as_ref())?.map(|make| {
-        quote! {
+    let from_call = match one(&variants, |arguments| arguments.call.as_ref())? {
+        // No type meets the bound, which has the words of the compiler for a `?` that needs the variant. With the span of the type,
+        // the compiler does not advise to replace the derive.
+        None => quote_spanned! {name.span()=>
+            impl<E> ::core::convert::From<#krate::author::CallError<E>> for #name
+            where
+                Self: #krate::author::HasCallVariant<#krate::author::CallError<E>>,
+            {
+                fn from(error: #krate::author::CallError<E>) -> Self {
+                    #krate::author::HasCallVariant::from_call(error)
+                }
+            }
+        },
+        Some(make) => quote! {
             impl<E: ::core::fmt::Display + 'static> ::core::convert::From<#krate::author::CallError<E>> for #name {
                 fn from(error: #krate::author::CallError<E>) -> Self {
                     match #krate::author::failed_or_text(error) {
@@ -86,8 +98,8 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
                     }
                 }
             }
-        }
-    });
+        },
+    };
     Ok(quote! {
         impl #krate::author::Failure for #name {
             fn is_permanent(&self) -> bool {

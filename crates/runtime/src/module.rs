@@ -174,11 +174,8 @@ impl Module {
         let mut problems = self.problems;
         let states = States(Arc::new(self.states));
         let mut activity_builder = ActivityRegistry::builder_from(activities);
+        problems.extend(missing_states(&self.activities, &states));
         for entry in self.activities {
-            let missing = entry.needs.iter().filter(|need| !states.0.contains_key(&need.id));
-            problems.extend(missing.map(|need| {
-                format!("activity '{}' needs State<{}>: call .state(..) with a value", entry.name, need.name)
-            }));
             activity_builder = activity_builder.register_handler(entry.name, (entry.build)(&states));
         }
         let mut orchestration_builder = OrchestrationRegistry::builder_from(orchestrations);
@@ -201,6 +198,31 @@ impl Module {
         let activities = self.activities.iter().map(|entry| entry.name.as_str()).collect();
         (activities, self.orchestrations.iter().map(|entry| entry.name.as_str()).collect())
     }
+}
+
+/// One sentence for each missing state, with all activities that need it.
+fn missing_states(activities: &[ActivityEntry], states: &States) -> Vec<String> {
+    let mut missing: Vec<(&Need, Vec<String>)> = Vec::new();
+    for entry in activities {
+        for need in entry.needs.iter().filter(|need| !states.0.contains_key(&need.id)) {
+            let name = format!("'{}'", entry.name);
+            match missing.iter_mut().find(|(found, _)| found.id == need.id) {
+                Some((_, names)) if names.contains(&name) => {}
+                Some((_, names)) => names.push(name),
+                None => missing.push((need, vec![name])),
+            }
+        }
+    }
+    let sentence = |(need, names): (&Need, Vec<String>)| {
+        let activities = match &names[..] {
+            [first @ .., last] if !first.is_empty() => {
+                format!("activities {} and {last} need", first.join(", "))
+            }
+            names => format!("activity {} needs", names.concat()),
+        };
+        format!("{activities} State<{}>: call .state(..) with a value", need.name)
+    };
+    missing.into_iter().map(sentence).collect()
 }
 
 impl fmt::Debug for Module {

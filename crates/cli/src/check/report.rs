@@ -50,8 +50,11 @@ struct Broken {
 struct Answers {
     /// Running instances that take it.
     taken: usize,
-    /// Running instances that are older than it, and need its old code.
+    /// Running instances that are older than it, and need its old code: the program repeats them.
     older: usize,
+    /// Running instances that do not take it and that the program does not repeat. Another cause than their age is possible: a build
+    /// without the patch may have begun them.
+    diverging: usize,
 }
 
 /// The progress of a check, as lines on standard error.
@@ -108,7 +111,11 @@ impl Report {
         self.checked += 1;
         for (patch, is_taken) in std::mem::take(&mut verdict.patches) {
             let answers = self.patches.entry(patch).or_default();
-            *if is_taken { &mut answers.taken } else { &mut answers.older } += 1;
+            *match (is_taken, verdict.finding) {
+                (true, _) => &mut answers.taken,
+                (false, Finding::Safe) => &mut answers.older,
+                (false, _) => &mut answers.diverging,
+            } += 1;
         }
         match verdict.finding {
             Finding::Safe => self.safe += 1,
@@ -180,13 +187,19 @@ impl Report {
             // Writing to a string does not fail.
             let _ = write_group(&mut text, &group);
         }
-        for (patch, Answers { older, .. }) in &self.patches {
+        for (patch, Answers { older, diverging, .. }) in &self.patches {
             let state = match older {
+                0 if *diverging > 0 => "no safe instance is older than it".to_string(),
                 0 => "no running instance is older than it: its old code can be removed".to_string(),
                 1 => "1 running instance is older than it, and needs its old code".to_string(),
                 older => format!("{older} running instances are older than it, and need its old code"),
             };
-            let _ = writeln!(text, "\npatch '{}': {state}", plain(patch));
+            let unclear = match diverging {
+                0 => String::new(),
+                1 => "; 1 instance that is not safe has no record of it".to_string(),
+                count => format!("; {count} instances that are not safe have no record of it"),
+            };
+            let _ = writeln!(text, "\npatch '{}': {state}{unclear}", plain(patch));
         }
         if self.is_store_empty {
             text.push_str(

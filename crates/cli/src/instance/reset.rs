@@ -53,10 +53,10 @@ fn failure(error: ClientError, place: &Place, instance: &str) -> Failure {
 fn report(args: &CutArgs, done: Done, head: &str) -> Result<(), Failure> {
     print(args.common.output, &done, |done| {
         let mut text = format!(
-            "{head} execution {} with {}, without the {} after them.\n",
+            "{head} execution {} with {}{}.\n",
             done.execution,
             count(done.kept_events, "event"),
-            done.left_events
+            left_out(done.left_events)
         );
         for (number, noun, act) in [
             (done.activities, "activity", "scheduled again"),
@@ -85,6 +85,14 @@ fn report(args: &CutArgs, done: Done, head: &str) -> Result<(), Failure> {
 }
 
 /// A number with its noun.
+/// The events behind the kept ones, as a clause.
+fn left_out(events: usize) -> String {
+    match events {
+        0 => ", which are all events of the old one".to_string(),
+        events => format!(", without the {events} after them"),
+    }
+}
+
 fn count(number: usize, noun: &str) -> String {
     match (number, noun.strip_suffix('y')) {
         (1, _) => format!("1 {noun}"),

@@ -24,6 +24,8 @@ enum Change {
     Absent,
     Unpatched,
     Patched,
+    /// Patched, with another old way than that of the history.
+    Mispatched,
 }
 
 /// An order that stops at an event before the change, if its input says so, and at another event after the change.
@@ -35,8 +37,11 @@ async fn order(ctx: OrchestrationContext, input: String, change: Change) -> Answ
     let is_changed = match change {
         Change::Absent => false,
         Change::Unpatched => true,
-        Change::Patched => ctx.patched("fraud"),
+        Change::Patched | Change::Mispatched => ctx.patched("fraud"),
     };
+    if !is_changed && matches!(change, Change::Mispatched) {
+        ctx.schedule_activity("CheckTwice", "").await?;
+    }
     if is_changed {
         ctx.schedule_activity("CheckFraud", "").await?;
     }
@@ -60,6 +65,7 @@ fn orders(version: &str) -> OrchestrationRegistry {
         "v1" => builder.register("Order", |ctx, input| order(ctx, input, Change::Absent)),
         "unpatched" => builder.register("Order", |ctx, input| order(ctx, input, Change::Unpatched)),
         "patched" => builder.register("Order", |ctx, input| order(ctx, input, Change::Patched)),
+        "mispatched" => builder.register("Order", |ctx, input| order(ctx, input, Change::Mispatched)),
         "panics" => builder.register("Order", |_, _: String| async { panic!("on purpose") }),
         _ => builder.register_versioned("Order", "2.0.0", |ctx, input| order(ctx, input, Change::Absent)),
     }
@@ -222,7 +228,19 @@ async fn patched_program_is_safe_and_the_instances_that_are_older_than_the_patch
         "{out}"
     );
     let json = check(&store, "patched", &["-o", "json"]).json();
-    assert_eq!(json["patches"]["fraud"], serde_json::json!({"taken": 0, "older": 3}));
+    assert_eq!(json["patches"]["fraud"], serde_json::json!({"taken": 0, "older": 3, "diverging": 0}));
+}
+
+#[tokio::test]
+async fn instances_that_diverge_without_a_record_of_a_patch_are_not_counted_as_older() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path()).await;
+    let out = breaks(check(&store, "mispatched", &[]));
+    let says = "patch 'fraud': no safe instance is older than it; 3 instances that are not safe have no record of it\n";
+    assert!(out.contains(says) && !out.contains("can be removed"), "{out}");
+    assert!(out.contains("; the history has no record of patch 'fraud', so its old way runs"), "{out}");
+    let json: Value = serde_json::from_str(&breaks(check(&store, "mispatched", &["-o", "json"]))).unwrap();
+    assert_eq!(json["patches"]["fraud"], serde_json::json!({"taken": 0, "older": 0, "diverging": 3}));
 }
 
 #[tokio::test]

@@ -206,6 +206,14 @@ async fn an_orchestration_is_paused_listed_and_resumed() {
     let path = store.to_str().unwrap();
     let ask_type = |args: &[&str]| run(["orchestration"].iter().chain(args).chain(&["--store", path]));
     assert_eq!(ask_type(&["list"]).fine(), "No orchestration is paused.\n");
+    ask(&store, &["pause", "parked-1"]).fine();
+    let out = ask_type(&["pause", "Parked"]).fine();
+    let both = "is paused, with 0 running instances, and 1 that was held already. Instances";
+    assert!(out.contains(both), "{out}");
+    let json = ask_type(&["pause", "Parked", "-o", "json"]).json();
+    assert_eq!((&json["instances"], &json["held_already"]), (&0.into(), &1.into()));
+    let json = ask_type(&["resume", "Parked", "-o", "json"]).json();
+    assert_eq!((&json["instances"], json.get("held_already")), (&1.into(), None));
     let out = ask_type(&["pause", "Parked", "--by", "ann", "--reason", "deploy"]).fine();
     assert!(out.starts_with("Orchestration 'Parked' is paused, with 1 running instance."), "{out}");
     program.client.start_orchestration("later", "Parked", "").await.unwrap();
@@ -232,11 +240,58 @@ async fn an_orchestration_is_paused_listed_and_resumed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_message_to_a_name_of_the_other_kind_is_sent_with_a_hint() {
+    let (_dir, store) = a_store().await;
+    let program = Program::start(&store).await;
+    program.client.start_orchestration("rounds", "Rounds", "1").await.unwrap();
+    program.client.start_orchestration("waits", "Waits", "").await.unwrap();
+    for instance in ["rounds", "waits"] {
+        while program.client.get_orchestration_status(instance).await.unwrap()
+            == OrchestrationStatus::NotFound
+        {
+            tokio::task::yield_now().await;
+        }
+    }
+    program.runtime.shutdown(None).await;
+    for (args, hint) in [
+        (
+            ["signal", "rounds", "next"],
+            Some(
+                "The instance reads queue 'next' and has not waited for an event of this name: `outlast instance enqueue` sends to the queue.",
+            ),
+        ),
+        (["signal", "waits", "orders"], Some("The instance reads queue 'orders'")),
+        (
+            ["enqueue", "waits", "approve"],
+            Some(
+                "The instance waits for event 'approve' and has not read a queue of this name: `outlast instance signal` sends the event.",
+            ),
+        ),
+        (["signal", "waits", "approve"], None),
+        (["enqueue", "waits", "orders"], None),
+        (["signal", "waits", "later"], None),
+    ] {
+        let out = ask(&store, &[&args[..], &["data"]].concat()).fine();
+        let second = out.lines().nth(1);
+        assert!(out.starts_with("Sent ") && second.is_some() == hint.is_some(), "{out}");
+        assert!(second.unwrap_or_default().starts_with(hint.unwrap_or_default()), "{out}");
+        let json = ask(&store, &[&args[..], &["data", "-o", "json"]].concat()).json();
+        assert_eq!(json["hint"].as_str(), second);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_instance_is_reset_and_forked() {
     let (_dir, store) = a_store().await;
     let out = ask(&store, &["reset", "hello-1", "--to-event", "4", "--dry-run"]).fine();
     let expected = "A reset of instance 'hello-1' would begin execution 2 with 4 events, without the 4 after them.\n  1 activity: scheduled again\n  1 completed activity: outcome left out; run again under other idempotency keys if the code asks for them\n";
     assert_eq!(out, expected);
+    let dry_run = ["reset", "parked-1", "--dry-run", "--to-event"];
+    let first = ask(&store, &[&dry_run[..], &["1", "-o", "json"]].concat()).json();
+    let newest = (first["left_events"].as_u64().unwrap() + 1).to_string();
+    let out = ask(&store, &[&dry_run[..], &[newest.as_str()]].concat()).fine();
+    let all = format!("execution 2 with {newest} events, which are all events of the old one.");
+    assert!(out.contains(&all), "{out}");
     let shown = ask(&store, &["show", "hello-1", "-o", "json"]).json();
     assert_eq!(shown["status"], "Completed", "a dry run changes nothing");
     let done = ask(&store, &["reset", "hello-1", "--to-event", "5", "--by", "ann", "-o", "json"]).json();

@@ -36,10 +36,27 @@ fn another_activity_than_the_stored_one_fails_the_instance() {
 }
 
 #[test]
+fn the_stored_decisions_in_another_order_have_the_advice_about_order() {
+    let swapped = |ctx: OrchestrationContext, _| async move {
+        let (b, a) = (ctx.schedule_activity("B", "y"), ctx.schedule_activity("A", "x"));
+        a.await?;
+        b.await
+    };
+    let mut driver = replay(swapped, vec![started("in"), activity("A", "x"), activity("B", "y")]);
+    driver.give([]);
+    let advice = "; if the code has not changed, it decides in another order at each replay: iterate in a fixed order, and take time \
+                  and random values from ctx; if it has changed, run the code that wrote this history, keep its way";
+    assert!(driver.error().contains(advice), "{}", driver.error());
+    let mut added = replay(swapped, vec![started("in"), activity("A", "x")]);
+    added.give([]);
+    assert!(!added.error().contains("another order"), "{}", added.error());
+}
+
+#[test]
 fn another_input_session_or_tag_than_the_stored_one_fails() {
     let mut driver = replay(a_then_b, vec![started("in"), activity("A", "other")]);
     driver.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'A', and the code now asks for activity 'A' with another payload at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'A', and the code now asks for activity 'A' with another payload at mismatch.rs; if the code has not changed, it makes another payload at each replay: take time and random values from ctx, and iterate in a fixed order; if it has changed, run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         - activity 2
         = Failed
@@ -90,7 +107,7 @@ fn another_child_wait_queue_or_detached_start_than_the_stored_one_fails() {
     };
     let mut driver = replay(cases, vec![started("child"), child("C", "sub::2", "old")]);
     driver.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a child orchestration 'C', and the code now asks for a child orchestration 'C' with another payload at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a child orchestration 'C', and the code now asks for a child orchestration 'C' with another payload at mismatch.rs; if the code has not changed, it makes another payload at each replay: take time and random values from ctx, and iterate in a fixed order; if it has changed, run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
     let mut driver = replay(cases, vec![started("wait"), subscribed("old")]);
@@ -168,7 +185,7 @@ fn missing_status_and_key_writes_before_another_decision_fail() {
     };
     let mut driver = replay(sets, vec![started("in"), key_set("k", "old", 1)]);
     driver.turn([], r#"
-        3 OrchestrationFailed configuration: nondeterministic: kv set mismatch: event 2 of instance 'i' execution 1 is a write of key 'k', and the code now asks for a write of key 'k' with another payload at mismatch.rs; run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
+        3 OrchestrationFailed configuration: nondeterministic: kv set mismatch: event 2 of instance 'i' execution 1 is a write of key 'k', and the code now asks for a write of key 'k' with another payload at mismatch.rs; if the code has not changed, it makes another payload at each replay: take time and random values from ctx, and iterate in a fixed order; if it has changed, run the code that wrote this history, keep its way for running instances with ctx.patched(..), or register the changed code as a new version
         = Failed
     "#);
 }

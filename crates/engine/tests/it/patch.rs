@@ -167,7 +167,7 @@ fn code_older_than_a_taken_patch_is_a_mismatch_that_names_the_patch() {
     assert_eq!(missing.as_deref(), Some("fraud"));
     let error = driver.error();
     assert!(error.contains("event 5 of instance 'i' execution 1 is activity 'CheckFraud'"), "{error}");
-    assert!(error.ends_with("the history takes patch 'fraud', and the code does not ask for it: is the code older than the patch?"), "{error}");
+    assert!(error.ends_with("; run the code that wrote this history; the history takes patch 'fraud', and the code does not ask for it: is the code older than the patch?"), "{error}");
 }
 
 #[test]
@@ -208,10 +208,59 @@ fn a_mismatch_in_the_old_code_of_a_patch_names_the_patch() {
     assert_eq!(place.event_id, Some(4));
     assert!(place.site.unwrap().file().ends_with("patch.rs"));
     assert!(
-        driver.error().ends_with("the history is older than patch 'fraud', so its old code runs"),
+        driver.error().ends_with(
+            "register the changed code as a new version; the history has no record of patch 'fraud', so its old way runs, which is \
+             not the way of the code that wrote the history"
+        ),
         "{}",
         driver.error()
     );
+}
+
+#[test]
+fn a_mismatch_far_behind_a_patch_that_is_not_taken_does_not_name_the_patch() {
+    let code = |ctx: OrchestrationContext, _| async move {
+        ctx.schedule_activity("Reserve", "").await?;
+        if ctx.patched("fraud") {
+            ctx.schedule_activity("CheckFraud", "").await?;
+        }
+        ctx.schedule_activity("Charge", "").await?;
+        ctx.schedule_activity("Edited", "").await
+    };
+    let mut stored = older();
+    stored.extend([completed(4, "paid"), activity("Ship", "")]);
+    let mut driver = InstanceDriver::new(code).stored(history(NOW, stored));
+    driver.give([]);
+    let error = driver.error();
+    assert!(error.contains("event 6 of instance 'i' execution 1 is activity 'Ship'"), "{error}");
+    assert!(error.ends_with("or register the changed code as a new version"), "{error}");
+}
+
+#[test]
+fn a_patch_that_is_asked_for_after_a_wrong_decision_is_not_named() {
+    let code = |ctx: OrchestrationContext, _| async move {
+        let wrong = ctx.schedule_activity("Edited", "");
+        assert!(!ctx.patched("fraud"));
+        wrong.await
+    };
+    let mut driver = InstanceDriver::new(code).stored(history(NOW, older()));
+    driver.give([]);
+    assert!(driver.error().ends_with("or register the changed code as a new version"), "{}", driver.error());
+}
+
+#[test]
+fn a_damaged_history_has_no_advice_about_patches() {
+    let mut twice = older();
+    twice.push(completed(2, "again"));
+    let asks = |ctx: OrchestrationContext, _| async move {
+        ctx.schedule_activity("Reserve", "").await?;
+        ctx.patched("fraud");
+        ctx.schedule_activity("Charge", "").await
+    };
+    let mut driver = InstanceDriver::new(asks).stored(history(NOW, twice));
+    driver.give([]);
+    let error = driver.error();
+    assert!(error.contains("the store is damaged") && !error.contains("'fraud'"), "{error}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::words::{argument, quoted};
 use crate::count::counted;
 use crate::time::moment;
 use crate::wait::is_future_timer;
-use outlast_model::{HeldInstance, HoldKind, PendingWork, QueuedItem};
+use outlast_model::{HeldInstance, Hold, HoldKind, PendingWork, QueuedItem};
 
 pub(super) fn diagnose(evidence: &Evidence<'_>, held: &HeldInstance) -> Finding {
     let (hold, at) = (&held.hold, moment(held.held_at_ms));
@@ -24,6 +24,14 @@ pub(super) fn diagnose(evidence: &Evidence<'_>, held: &HeldInstance) -> Finding 
         _ => format!("was paused by {actor} at {at} UTC"),
     };
     let says = format!("{kind}{because}{waiting}");
+    if let Some(live) = parking_build(evidence, hold) {
+        let says = format!(
+            "{says}; {live} it again: first deploy a build whose code fits, whose runtimes release the instance by themselves with \
+             on_misfit: Park, or else `outlast instance resume {}` does",
+            argument(evidence.instance)
+        );
+        return Finding::new(Rule::Held, says);
+    }
     let remedy = match (hold.kind, evidence.orchestration()) {
         (HoldKind::OrchestrationPaused, Some(name)) => {
             format!("outlast orchestration resume {}", argument(name))
@@ -32,6 +40,23 @@ pub(super) fn diagnose(evidence: &Evidence<'_>, held: &HeldInstance) -> Finding 
     };
     let remedy = Some(remedy);
     Finding { remedy, ..Finding::new(Rule::Held, says) }
+}
+
+/// The live nodes that run the build that parked the instance, if there are any, and what they do to it. A runtime without a name of its
+/// build parks as `a runtime`.
+fn parking_build(evidence: &Evidence<'_>, hold: &Hold) -> Option<&'static str> {
+    if hold.kind != HoldKind::Parked {
+        return None;
+    }
+    let (build, live) = match hold.actor.strip_prefix("build ") {
+        Some(build) => (build, "a live node still runs this build, which would park"),
+        None if hold.actor == "a runtime" => {
+            ("", "a live node still runs a build without a name, which may park")
+        }
+        None => return None,
+    };
+    let mut nodes = evidence.nodes.unwrap_or_default().iter();
+    nodes.any(|node| !node.is_lost() && node.report.build == build).then_some(live)
 }
 
 /// The messages that wait for the release, apart from timers that are not due.

@@ -529,6 +529,49 @@ fn ends(text: String, end: &str) {
 }
 
 #[test]
+fn parked_instance_is_not_to_be_resumed_while_a_live_node_runs_the_build_that_parked_it() {
+    let (history, queues) = (history(STARTED), queues(""));
+    for (actor, build, expires_in_ms, says) in [
+        ("build 2", "2", 10_000, Some("a live node still runs this build, which would park it again")),
+        (
+            "a runtime",
+            "",
+            10_000,
+            Some("a live node still runs a build without a name, which may park it again"),
+        ),
+        ("build 2", "3", 10_000, None),
+        ("build 2", "2", 0, None),
+        ("build 2", "", 10_000, None),
+        ("a runtime", "2", 10_000, None),
+        ("ann", "", 10_000, None),
+    ] {
+        let hold = Hold { kind: HoldKind::Parked, actor: actor.to_string(), reason: "changed".to_string() };
+        let mut held = HeldInstance { instance_id: "i".to_string(), hold, held_at_ms: 60_000 };
+        let mut nodes = [node("a1", 1)];
+        (nodes[0].report.build, nodes[0].expires_in_ms) = (build.to_string(), expires_in_ms);
+        let diagnosed = |held: &HeldInstance| {
+            let mut evidence = queues.evidence(&history);
+            (evidence.held, evidence.nodes) = (Some(held), Some(&nodes[..]));
+            diagnose(&evidence)
+        };
+        let found = diagnosed(&held);
+        match says {
+            Some(says) => {
+                let advice = format!(
+                    "('changed'); {says}: first deploy a build whose code fits, whose runtimes release the instance by themselves \
+                     with on_misfit: Park, or else `outlast instance resume i` does"
+                );
+                ends(predicate(&found), &advice);
+                assert_eq!((found.rule(), found.remedy()), (Rule::Held, None));
+            }
+            None => ends(predicate(&found), "('changed'): `outlast instance resume i`"),
+        }
+        held.hold.kind = HoldKind::Paused;
+        ends(predicate(&diagnosed(&held)), "('changed'): `outlast instance resume i`");
+    }
+}
+
+#[test]
 fn node_reports_make_the_advice_certain() {
     let (events, rows) =
         (format!("{STARTED}\n2 @2000 activity Charge tag=gpu"), "activity Charge #2 visible=60000");

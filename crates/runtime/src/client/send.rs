@@ -9,6 +9,9 @@ impl Client {
     /// Raises an event for a wait by name. The event is delivered if the instance waits for it, and dropped otherwise: use
     /// [`Client::enqueue_event`] for data that must not be lost. Also `Ok` if the instance does not exist or has ended.
     ///
+    /// The call does not read the instance. So an event with the name of a queue is no error, and the queue does not get
+    /// it: a queue gets only the data of [`Client::enqueue_event`].
+    ///
     /// Cancellation safety: when the future is dropped, the event is stored or it is not.
     ///
     /// # Errors
@@ -55,7 +58,8 @@ impl Client {
     /// Puts an event into a persistent queue of the instance, where it stays until the instance takes it.
     ///
     /// An event for an instance whose start is queued or delayed waits for that start. An event for an instance that does not exist
-    /// or has ended is dropped. To start and enqueue in one step: [`StartBuilder::with_event`](super::StartBuilder::with_event).
+    /// or has ended is dropped. The call does not read the instance: data for a queue that no code reads, for example one with the name
+    /// of a positional event, stays in the queue without an error. To start and enqueue in one step: [`StartBuilder::with_event`](super::StartBuilder::with_event).
     ///
     /// Cancellation safety: when the future is dropped, the event is stored or it is not.
     ///

@@ -134,6 +134,27 @@ async fn a_runtime_without_a_needed_state_does_not_start() {
     }
     let problems = outlast::module![needs].build().unwrap_err().problems;
     assert_eq!(problems, ["activity 'needs' needs State<u32>: call .state(..) with a value"]);
+    #[outlast::activity]
+    async fn needs_both(
+        _ctx: ActivityContext,
+        State(_text): State<String>,
+        State(_gateway): State<u32>,
+    ) -> Result<(), String> {
+        Ok(())
+    }
+    #[outlast::activity]
+    async fn needs_it_too(_ctx: ActivityContext, State(_gateway): State<u32>) -> Result<(), String> {
+        Ok(())
+    }
+    let problems = outlast::module![needs, needs_both, needs_it_too].build().unwrap_err().problems;
+    assert_eq!(
+        problems,
+        [
+            "activities 'needs', 'needs_both' and 'needs_it_too' need State<u32>: call .state(..) with a value",
+            "activity 'needs_both' needs State<alloc::string::String>: call .state(..) with a value",
+        ],
+        "one sentence for each state"
+    );
     let twice = outlast::module![needs].state(1_u32).state(2_u32).build().unwrap_err().problems;
     assert_eq!(twice, ["State<u32> has two values: call .state(..) once per type"]);
     let name_twice = outlast::module![needs, needs].state(1_u32).build().unwrap_err().to_string();
