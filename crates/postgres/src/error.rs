@@ -143,7 +143,9 @@ pub enum PostgresError {
         details: String,
     },
     /// The server takes no writes: it is a standby, or becomes one.
-    #[error("the server is read-only: {details}")]
+    #[error(
+        "the server is read-only: {details}; if it is a standby, name the primary or all servers in the URL"
+    )]
     ReadOnly {
         /// The server's message.
         details: String,

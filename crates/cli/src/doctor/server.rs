@@ -26,7 +26,10 @@ fn version(seen: &PostgresExamination) -> Check {
         check.found(format!("the server is PostgreSQL {major}.{minor}: the store needs {OLDEST} or later"));
     }
     if seen.is_standby {
-        check.found("the server is a standby, which takes no writes: name the primary in --store");
+        check.found(
+            "the server is a standby, which takes no writes: runtimes and commands that change instances need the primary, so name \
+             it, or all servers, in --store (postgres://USER@ONE,OTHER/DATABASE)",
+        );
     }
     check
 }
