@@ -46,6 +46,9 @@ pub(crate) fn keep_alive(config: &mut Config, url: &str, unacknowledged: Duratio
     }
 }
 
+/// The oldest major version of PostgreSQL that the store works on.
+pub(crate) const OLDEST: u32 = 13;
+
 /// The driver's part of a connection that is polled by its task.
 pub(crate) type Driver =
     tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
@@ -110,10 +113,13 @@ impl Connector {
                 config.password(password);
             }
             match tokio::time::timeout(self.per_host, config.connect(self.tls.clone())).await {
-                Ok(Ok(connected)) => {
-                    self.last.store(place, Ordering::Relaxed);
-                    return Ok(connected);
-                }
+                Ok(Ok((client, driver))) => match new_enough(driver.parameter("server_version")) {
+                    Ok(()) => {
+                        self.last.store(place, Ordering::Relaxed);
+                        return Ok((client, driver));
+                    }
+                    Err(error) => last_error = error,
+                },
                 Ok(Err(error)) => last_error = PostgresError::from(error).of_connecting(),
                 Err(_) => {
                     let details = format!("the server did not answer in time ({:?})", self.per_host);
@@ -145,6 +151,17 @@ impl Connector {
             }
         });
         Ok(Connection::new(client, task.abort_handle(), self.tls.clone()))
+    }
+}
+
+/// Refuses a server whose version, as it announces it to each client, is too old. Its statements would fail later and say less. A
+/// version that is not understood is not refused.
+fn new_enough(announced: Option<&str>) -> Result<()> {
+    let Some(version) = announced else { return Ok(()) };
+    let digits = version.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default();
+    match digits.parse::<u32>() {
+        Ok(major) if major < OLDEST => Err(PostgresError::TooOld { version: version.to_string() }),
+        _ => Ok(()),
     }
 }
 
@@ -333,6 +350,22 @@ mod tests {
         let mut config = crate::url::parse(url).ok().unwrap().config;
         keep_alive(&mut config, url, Duration::from_secs(10));
         config
+    }
+
+    #[test]
+    fn server_is_refused_if_it_announces_a_version_that_is_too_old() {
+        for version in ["8.0.2", "9.6.24", "12.22 (Debian 12.22-1.pgdg120+1)"] {
+            let error = new_enough(Some(version)).unwrap_err();
+            assert!(matches!(&error, PostgresError::TooOld { version: told } if told == version), "{error}");
+            assert!(
+                !error.is_retryable() && error.to_string().ends_with("the store needs 13 or later"),
+                "{error}"
+            );
+        }
+        for version in ["13.0", "13beta1", "15.18 (Debian 15.18-0+deb12u1)", "18devel", "", "unknown"] {
+            assert!(new_enough(Some(version)).is_ok(), "{version}");
+        }
+        assert!(new_enough(None).is_ok());
     }
 
     #[test]

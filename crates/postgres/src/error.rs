@@ -51,6 +51,12 @@ pub enum PostgresError {
         /// The driver's message.
         details: String,
     },
+    /// The server is older than the store needs.
+    #[error("the server is PostgreSQL {version}: the store needs {oldest} or later", oldest = crate::connect::OLDEST)]
+    TooOld {
+        /// The version that the server announces.
+        version: String,
+    },
     /// The role lacks a right.
     #[error("the role lacks a right ({code}): {details}; docs/postgres.md lists what the two roles need")]
     Denied {
@@ -143,7 +149,9 @@ pub enum PostgresError {
         details: String,
     },
     /// The server takes no writes: it is a standby, or becomes one.
-    #[error("the server is read-only: {details}")]
+    #[error(
+        "the server is read-only: {details}; if it is a standby, name the primary or all servers in the URL"
+    )]
     ReadOnly {
         /// The server's message.
         details: String,
@@ -207,9 +215,11 @@ impl PostgresError {
         match self {
             Self::Conflict { code, .. } => class_of_conflict(code),
             Self::Silent { .. } => ErrorClass::Timeout,
-            Self::Disconnected { .. } | Self::Unknown { .. } | Self::Unsuited { .. } | Self::Tls { .. } => {
-                ErrorClass::Connection
-            }
+            Self::Disconnected { .. }
+            | Self::Unknown { .. }
+            | Self::Unsuited { .. }
+            | Self::TooOld { .. }
+            | Self::Tls { .. } => ErrorClass::Connection,
             Self::Busy { .. } => ErrorClass::Exhausted,
             Self::ReadOnly { .. } => ErrorClass::ReadOnly,
             Self::Login { .. } | Self::Password { .. } | Self::Denied { .. } => ErrorClass::Denied,

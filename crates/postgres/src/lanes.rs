@@ -485,13 +485,13 @@ fn read(answers: Answers, in_doubt: &mut bool) -> Result<Done, PostgresError> {
     let mut done = Done::default();
     for (rows_of, rows) in answers {
         let rows = rows.map_err(|error| {
-            let Some(code) = error.as_db_error().map(|reported| reported.code().clone()) else {
+            let Some(reported) = error.as_db_error() else {
                 return error.into();
             };
             *in_doubt = false;
-            match (rows_of, code == SqlState::FEATURE_NOT_SUPPORTED) {
+            match (rows_of, *reported.code() == SqlState::FEATURE_NOT_SUPPORTED) {
                 // A standby refuses to begin a transaction that writes.
-                (RowsOf::Begin, true) => PostgresError::ReadOnly { details: error.to_string() },
+                (RowsOf::Begin, true) => PostgresError::ReadOnly { details: reported.message().to_string() },
                 _ => error.into(),
             }
         })?;

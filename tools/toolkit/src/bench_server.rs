@@ -26,7 +26,7 @@ impl Server {
     /// Starts the server on a disk, and without TLS because not every peer uses TLS.
     pub fn start() -> Result<Self, String> {
         let within = vec![base(), PathBuf::from("/var/tmp")];
-        Cluster::start(&Options { tls: false, pooled: false, within }).map(Self)
+        Cluster::start(&Options { tls: false, within, ..Options::default() }).map(Self)
     }
 
     /// Creates an empty database for one run.

@@ -37,8 +37,8 @@ const SKEW_MS: u64 = 1_000;
   outlast doctor --store shop.db --fix
   OUTLAST_STORE=postgres://ada@db.example.com/shop outlast doctor -o json
 
-Exit status: 0 without findings, 1 with findings or without a store, 7 if the store cannot be reached, is locked or was written by a newer
-release.")]
+Exit status: 0 without findings, 1 with findings, without a store or on a server that is too old, 7 if the store cannot be reached, is locked
+or was written by a newer release.")]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     store: StoreArgs,

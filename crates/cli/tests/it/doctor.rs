@@ -202,6 +202,22 @@ async fn instance_that_waits_for_nothing_is_found_with_its_sentence() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn instance_whose_history_does_not_decode_is_found_beside_others() {
+    let store = Store::new(0).await;
+    for (instance, input) in [("one", "event"), ("two", "activity")] {
+        store.park(instance, input).await;
+    }
+    store.damage("UPDATE history SET event_data = '{\"s3cret' WHERE instance_id = 'one' AND event_id = 2");
+    let finding = store.only_finding("stuck", &[]);
+    assert_eq!(finding["instance"], "one");
+    contains(&finding, &["Instance 'one' cannot be read: the store is damaged"]);
+    store.damage("DELETE FROM worker_queue");
+    let said = store.doctor(&[]);
+    assert!(said.out.contains("FINDING  operations\n         Instance 'two'"), "{said:?}");
+    assert!(said.out.contains("2 findings in "), "{said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn overdue_turn_names_the_version_that_no_process_runs() {
     let store = Store::new(-2 * HOUR_MS).await;
     store.park("one", "event").await;

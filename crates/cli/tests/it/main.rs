@@ -37,6 +37,7 @@ mod retention;
 mod runbooks;
 #[cfg(all(unix, feature = "server"))]
 mod serve;
+mod server_states;
 mod sizes;
 // With all commands.
 #[cfg(all(unix, feature = "server", feature = "tui"))]

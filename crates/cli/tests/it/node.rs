@@ -6,7 +6,7 @@ use outlast::client::{Client, ListedNode};
 use outlast::providers::TagFilter;
 use outlast::providers::sqlite::SqliteProvider;
 use outlast::runtime::registry::ActivityRegistry;
-use outlast::runtime::{Runtime, RuntimeOptions};
+use outlast::runtime::{Runtime, RuntimeOptions, UnregisteredBackoffConfig};
 use outlast::{OrchestrationContext, OrchestrationRegistry};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +27,12 @@ async fn blocks(ctx: OrchestrationContext, tag: String) -> Result<String, String
     }
 }
 
+/// Waits for an event. The newer code waits for another one than the older code, by a patch.
+async fn waits(ctx: OrchestrationContext, is_newer: bool) -> Result<String, String> {
+    let event = if is_newer && ctx.patched("fraud") { "checked" } else { "go" };
+    Ok(ctx.schedule_wait(event).await)
+}
+
 impl Store {
     async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -45,6 +51,18 @@ impl Store {
 
     /// Starts a node, and waits for its first report.
     async fn node(&self, id: &str, build: &str, change: impl FnOnce(&mut RuntimeOptions)) -> Arc<Runtime> {
+        let orchestrations = OrchestrationRegistry::builder().register("Blocks", blocks).build();
+        self.node_of(id, build, orchestrations, change).await
+    }
+
+    /// Starts a node with these orchestrations, and waits for its first report.
+    async fn node_of(
+        &self,
+        id: &str,
+        build: &str,
+        orchestrations: OrchestrationRegistry,
+        change: impl FnOnce(&mut RuntimeOptions),
+    ) -> Arc<Runtime> {
         let mut options = RuntimeOptions {
             worker_node_id: Some(id.to_string()),
             build_id: build.to_string(),
@@ -55,7 +73,6 @@ impl Store {
         let activities = ActivityRegistry::builder()
             .register("Block", |_, _: String| std::future::pending::<Result<String, String>>())
             .build();
-        let orchestrations = OrchestrationRegistry::builder().register("Blocks", blocks).build();
         let runtime =
             Runtime::start_with_options(self.store.clone(), activities, orchestrations, options).await;
         self.until(|nodes| nodes.iter().any(|node| node.record.report.node_id == id)).await;
@@ -174,4 +191,40 @@ async fn doctor_reports_nodes_of_different_builds() {
     contains(&doctor.out, &["live nodes run 2 builds: 77aa (a2); 9f3c (a1)"]);
     first.shutdown(None).await;
     second.shutdown(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn turn_that_needs_a_patch_waits_for_a_node_with_newer_code() {
+    let store = Store::new().await;
+    let code = |is_newer: bool| {
+        let waits = move |ctx, _: String| waits(ctx, is_newer);
+        OrchestrationRegistry::builder().register("Waits", waits).build()
+    };
+    let newer = store.node_of("new", "", code(true), |_| ()).await;
+    store.client.start_orchestration("one", "Waits", "").await.unwrap();
+    store.events("one", 3).await;
+    newer.shutdown(None).await;
+
+    let hour = Duration::from_secs(3_600);
+    let older = store
+        .node_of("old", "", code(false), |options| {
+            options.unregistered_backoff = UnregisteredBackoffConfig { base_delay: hour, max_delay: hour };
+        })
+        .await;
+    store.client.raise_event("one", "checked", "s3cret").await.unwrap();
+    store.until(|nodes| nodes.iter().any(|node| node.record.report.misses("Waits", "fraud"))).await;
+    let sentence = [
+        "waits for newer code, and the next delivery of a turn is in 59m",
+        "its history takes patch 'fraud', which no live node's code asks for: start the build that has the patch.",
+    ];
+    contains(&store.why("one"), &sentence);
+    let doctor = store.ask(&["doctor"]);
+    assert_eq!(doctor.code, Some(1), "{doctor:?}");
+    contains(&doctor.out, &["FINDING  versions", "takes patch 'fraud'"]);
+
+    let newer = store.node_of("new", "", code(true), |_| ()).await;
+    let has_newer = "which the code of 1 live node does not ask for: a node with newer code takes it.";
+    contains(&store.why("one"), &["waits for newer code", has_newer]);
+    newer.shutdown(None).await;
+    older.shutdown(None).await;
 }

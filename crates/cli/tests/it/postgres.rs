@@ -1,6 +1,6 @@
 //! The command on PostgreSQL.
 
-mod needs_postgres {
+pub(crate) mod needs_postgres {
     use crate::check;
     use crate::migrate::{check_report, ends_correctly};
     use crate::program::{LONG, Program};
@@ -176,7 +176,7 @@ mod needs_postgres {
     }
 
     /// The report of `outlast doctor`, and the sentences of its findings by check.
-    fn examined(url: &str, schema: &str) -> (serde_json::Value, Vec<(String, String)>) {
+    pub(crate) fn examined(url: &str, schema: &str) -> (serde_json::Value, Vec<(String, String)>) {
         let mut command = outlast(["doctor", "-o", "json", "--schema", schema]);
         let said = said(command.env("OUTLAST_STORE", url).output().unwrap());
         assert_eq!(said.err, "", "{said:?}");

@@ -134,10 +134,21 @@ async fn does(ctx: OrchestrationContext, input: String) -> Result<String, String
             ctx.schedule_activity_with_retry("Fails", "s3cret", policy).await
         }
         "continue" => ctx.continue_as_new_versioned("9.0.0", "s3cret").await,
+        "unknown child" => ctx.schedule_sub_orchestration("Nowhere", "s3cret").await,
+        "reserved key" => {
+            ctx.set_kv_value("__outlast:patch:s3cret", "s3cret");
+            Ok(String::new())
+        }
         "error" => Err("s3cret error".to_string()),
         "panic" => panic!("s3cret panic"),
         _ => Ok("s3cret output".to_string()),
     }
+}
+
+/// `Does` of a later build, which does not match the histories of [`does`].
+async fn does_otherwise(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    ctx.schedule_timer(HOUR).await;
+    Ok(String::new())
 }
 
 /// Fails, and is tried again after an hour.
@@ -470,6 +481,103 @@ async fn why_explains_events_that_came_too_early_or_wait_for_a_turn() {
     store.is_because("waits", "outcome_delayed", &["has the outcome of event 'the approval' in its queue"]);
     store.damage("DELETE FROM history WHERE instance_id = 'waits'");
     store.is_because("waits", "no_history", &["the store is damaged"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn why_names_the_kind_of_each_failure() {
+    let store = Store::new().await;
+    let runtime = store.runtime(RuntimeOptions::default()).await;
+    store.client.start_orchestration("refused", "Does", "reserved key").await.unwrap();
+    store.client.wait_for_orchestration("refused", LONG).await.unwrap();
+    store.is_because("refused", "failed", &[": the engine refused a call or a size, which its error names."]);
+    for instance in ["changed", "damaged"] {
+        store.start(instance, "event", waits).await;
+    }
+    runtime.shutdown(None).await;
+
+    let unregistered_backoff = UnregisteredBackoffConfig {
+        base_delay: Duration::from_millis(1),
+        max_delay: Duration::from_millis(1),
+    };
+    let options = RuntimeOptions {
+        max_attempts: 1,
+        unregistered_backoff,
+        node_heartbeat: None,
+        ..RuntimeOptions::default()
+    };
+    let orchestrations = OrchestrationRegistry::builder()
+        .register("Does", does_otherwise)
+        .register("Asks", |ctx, _: String| async move { ctx.schedule_activity("Nowhere", "s3cret").await })
+        .build();
+    let activities = ActivityRegistry::default();
+    let runtime = Runtime::start_with_options(store.store.clone(), activities, orchestrations, options).await;
+    store.client.raise_event("changed", "the approval", "s3cret").await.unwrap();
+    store.client.wait_for_orchestration("changed", LONG).await.unwrap();
+    let parts = [": its code made other decisions than its history holds (nondeterministic)."];
+    store.is_because("changed", "failed", &parts);
+
+    store.client.start_orchestration("poisoned", "Asks", "s3cret").await.unwrap();
+    store.client.wait_for_orchestration("poisoned", LONG).await.unwrap();
+    let parts = [": activity 'Nowhere' was delivered ", ", and the limit is 1, because activity 'Nowhere'"];
+    store.is_because("poisoned", "failed", &parts);
+
+    store
+        .damage("UPDATE history SET event_data = '{\"s3cret' WHERE instance_id = 'damaged' AND event_id = 2");
+    // The history cannot be read, so the answer is an error: one line, without the damaged text.
+    let error = store.ask(&["why", "damaged"]).failed();
+    let part = "the store is damaged: history of instance 'damaged', execution 1: cannot decode event: ";
+    assert!(error.contains(part) && !error.contains("s3cret") && error.lines().count() == 1, "{error}");
+    runtime.shutdown(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn why_names_messages_that_are_lost_or_became_dead_letters() {
+    let store = Store::new().await;
+    let runtime = store.runtime(patient()).await;
+    let has_timer = |_: &[Event], pending: &PendingWork| !pending.messages.is_empty();
+    for (instance, input) in [("timed", "timer"), ("asks", "event"), ("parent", "unknown child")] {
+        store.client.start_orchestration(instance, "Does", input).await.unwrap();
+        store.until(instance, waits).await;
+    }
+    store.until("timed", has_timer).await;
+    let child = "parent::sub::2";
+    let given_back = |pending: &PendingWork| pending.messages.iter().any(|message| message.attempt_count > 0);
+    while !store.client.pending_work(child, 1).await.unwrap().is_some_and(|pending| given_back(&pending)) {
+        tokio::task::yield_now().await;
+    }
+    let parts = ["('Nowhere'), which was delivered 1 of 10 times without a commit of its first turn"];
+    store.is_because("parent", "child", &parts);
+    runtime.shutdown(None).await;
+
+    store.damage("DELETE FROM orchestrator_queue WHERE instance_id = 'timed'");
+    store.is_because(
+        "timed",
+        "operation_lost",
+        &["for a timer, and no queued item can end it", "`outlast instance cancel timed`"],
+    );
+
+    // The next fetch finds texts that do not decode, and a message that is older than the life of an orphan.
+    let fetch = async || {
+        while store.store.fetch_orchestration_item(LEASE, Duration::ZERO, None).await.unwrap().is_some() {}
+    };
+    store.client.raise_event("asks", "the approval", "s3cret").await.unwrap();
+    store.client.raise_event("ghost", "go", "s3cret").await.unwrap();
+    store
+        .damage("UPDATE orchestrator_queue SET visible_at = 0, available_at = 0 WHERE instance_id = 'ghost'");
+    store.damage(
+        "UPDATE orchestrator_queue SET work_item = '{\"s3cret', visible_at = available_at
+         WHERE instance_id IN ('asks', 'parent::sub::2')",
+    );
+    fetch().await;
+    let parts = ["for event 'the approval'", "(1 dead letter of it kept): `outlast instance signal asks"];
+    store.is_because("asks", "event_not_sent", &parts);
+    let parts = [
+        "for child 'parent::sub::2' ('Nowhere'), which does not exist: its start, or a message that does not decode, \
+         became a dead letter at 20",
+    ];
+    store.is_because("parent", "child", &parts);
+    let error = store.ask(&["why", "ghost"]).not_found();
+    assert!(error.contains("does not exist, and the store keeps 1 dead letter of it"), "{error}");
 }
 
 /// A process that was killed leaves leases behind.

@@ -36,6 +36,7 @@ pub(super) const HOST: &str = "127.0.0.1";
 const TRIES: usize = 5;
 
 /// Settings of the server.
+#[derive(Clone)]
 pub struct Options {
     /// The server has a certificate and accepts TLS.
     pub tls: bool,
@@ -43,13 +44,15 @@ pub struct Options {
     pub pooled: bool,
     /// The data goes into the first of these folders that the server's user can reach.
     pub within: Vec<PathBuf>,
+    /// Further lines of `postgresql.conf`, such as `("fsync", "off")`. They win over the settings of every private server.
+    pub settings: Vec<(&'static str, &'static str)>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         // The server runs as another user, who may not be able to read the caller's folders.
         let within = [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into()];
-        Self { tls: true, pooled: false, within: within.to_vec() }
+        Self { tls: true, pooled: false, within: within.to_vec(), settings: Vec::new() }
     }
 }
 
@@ -59,6 +62,7 @@ pub struct Cluster {
     password: String,
     programs: PathBuf,
     folder: PathBuf,
+    user: ServerUser,
     tls: bool,
     pooler: Option<Pooler>,
     _keeper: Keeper,
@@ -82,7 +86,25 @@ impl Cluster {
             true => Some(Pooler::start(user, &folder, port, &password)?),
             false => None,
         };
-        Ok(Self { port, password, programs, folder, tls: options.tls, pooler, _keeper: keeper })
+        Ok(Self { port, password, programs, folder, user, tls: options.tls, pooler, _keeper: keeper })
+    }
+
+    /// Starts a hot standby of this server: a second server that copies each commit, and that only reads. A TLS certificate is the one of
+    /// this server, whose folder has it.
+    pub fn standby(&self, options: &Options) -> Result<Self, String> {
+        let (user, programs) = (self.user, self.programs.clone());
+        let folder = user.folder(&options.within, &format!("outlast-standby-{}", &secret()?[..12]))?;
+        let keeper = Keeper::start(user, &programs, &folder)?;
+        let mut copy = user.command(programs.join("pg_basebackup"));
+        // The option `--write-recovery-conf` makes the copy a standby.
+        copy.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--pgdata"])
+            .arg(folder.join("data"));
+        copy.args(["--host", HOST, "--username", USER]).arg("--port").arg(self.port.to_string());
+        copy.env("PGPASSWORD", &self.password);
+        process::output(&mut copy)?;
+        let port = start(user, &programs, &folder, &Options { tls: false, ..options.clone() })?;
+        let password = self.password.clone();
+        Ok(Self { port, password, programs, folder, user, tls: false, pooler: None, _keeper: keeper })
     }
 
     /// The URL of a database, with the superuser's name and password.
@@ -146,7 +168,7 @@ fn start(user: ServerUser, programs: &Path, folder: &Path, options: &Options) ->
     let mut failure = String::new();
     for _ in 0..TRIES {
         let port = free_port().map_err(|error| format!("no port of the loopback is free: {error}"))?;
-        let text = format!("{standard}\n{}", configuration(port, folder, options.tls));
+        let text = format!("{standard}\n{}", configuration(port, folder, options));
         user.write(&file, &text)?;
         let mut pg_ctl = user.command(programs.join("pg_ctl"));
         pg_ctl.args(["start", "--wait", "--silent", "--log"]).arg(&log).arg("--pgdata").arg(&data);
@@ -160,8 +182,8 @@ fn start(user: ServerUser, programs: &Path, folder: &Path, options: &Options) ->
     Err(format!("the server does not start; it says:\n{}", failure.trim_end()))
 }
 
-/// The settings that differ from the defaults. No setting trades durability for speed.
-fn configuration(port: u16, folder: &Path, tls: bool) -> String {
+/// The settings that differ from the defaults. No setting trades durability for speed, unless the caller asks for it.
+fn configuration(port: u16, folder: &Path, options: &Options) -> String {
     let mut lines = vec![
         format!("listen_addresses = '{HOST}'"),
         format!("port = {port}"),
@@ -171,12 +193,14 @@ fn configuration(port: u16, folder: &Path, tls: bool) -> String {
         "synchronous_commit = on".to_string(),
         "full_page_writes = on".to_string(),
     ];
-    if tls {
+    if options.tls {
         lines.push("ssl = on".to_string());
         for (setting, name) in [("ssl_cert_file", "server.crt"), ("ssl_key_file", "server.key")] {
             lines.push(format!("{setting} = '{}'", folder.join(name).display()));
         }
     }
+    // The server takes the last line of a setting.
+    lines.extend(options.settings.iter().map(|(setting, value)| format!("{setting} = '{value}'")));
     lines.join("\n") + "\n"
 }
 
@@ -199,7 +223,8 @@ mod tests {
 
     #[test]
     fn the_server_listens_on_the_loopback_only_and_syncs_its_commits() {
-        let text = configuration(5433, Path::new("/x/folder"), false);
+        let options = |tls, settings| Options { tls, settings, ..Options::default() };
+        let text = configuration(5433, Path::new("/x/folder"), &options(false, Vec::new()));
         for line in [
             "listen_addresses = '127.0.0.1'",
             "port = 5433",
@@ -211,8 +236,9 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "{line} in {text}");
         }
         assert!(!text.contains("ssl"), "{text}");
-        let text = configuration(5433, Path::new("/x/folder"), true);
+        let text = configuration(5433, Path::new("/x/folder"), &options(true, vec![("fsync", "off")]));
         assert!(text.contains("ssl = on\nssl_cert_file = '/x/folder/server.crt'\n"), "{text}");
+        assert!(text.ends_with("\nfsync = 'off'\n"), "the caller's setting is last, so it wins: {text}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub const VARIABLES: &[(&str, &str)] = &[];
 
 /// The same settings as on Unix.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Options {
     /// Unused.
     pub tls: bool,
@@ -15,6 +15,8 @@ pub struct Options {
     pub pooled: bool,
     /// Unused.
     pub within: Vec<PathBuf>,
+    /// Unused.
+    pub settings: Vec<(&'static str, &'static str)>,
 }
 
 /// A type without values: no server is started.
@@ -24,6 +26,11 @@ impl Cluster {
     /// Always an error.
     pub fn start(_: &Options) -> Result<Self, String> {
         Err("a private PostgreSQL is started on Unix only".to_string())
+    }
+
+    /// Never called.
+    pub fn standby(&self, _: &Options) -> Result<Self, String> {
+        match *self {}
     }
 
     /// Never called.
