@@ -84,7 +84,6 @@ fn report(args: &CutArgs, done: Done, head: &str) -> Result<(), Failure> {
     })
 }
 
-/// A number with its noun.
 /// The events behind the kept ones, as a clause.
 fn left_out(events: usize) -> String {
     match events {
@@ -93,6 +92,7 @@ fn left_out(events: usize) -> String {
     }
 }
 
+/// A number with its noun.
 fn count(number: usize, noun: &str) -> String {
     match (number, noun.strip_suffix('y')) {
         (1, _) => format!("1 {noun}"),
