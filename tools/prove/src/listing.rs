@@ -72,8 +72,8 @@ mod tests {
         assert_eq!(lines(true, "1")[0], "sim 20,000 2,000 seeds 0 s complete");
         assert!(lines(false, "2")[0].starts_with("sim 0 300,000 seeds"), "a change starts the row again");
         assert!(lines(false, "2")[0].contains("shipped code changed since: yes (engine,"));
-        assert_eq!(lines(false, "1")[1], "score 0 100 defects 17 min no record");
-        assert_eq!(lines(false, "1")[2], "all jobs 18 min");
+        assert_eq!(lines(false, "1")[1], "score 0 102 defects 17 min no record");
+        assert_eq!(lines(false, "1")[2], "all jobs 19 min");
     }
 
     #[test]

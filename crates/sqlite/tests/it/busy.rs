@@ -4,7 +4,8 @@ use crate::factory::raw;
 use crate::support::*;
 use outlast_provider::Provider;
 use outlast_sqlite::{ForeignLock, LockPatience, SqliteError, SqliteOptions, SqliteProvider};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// An inline store that answers at once that its file is busy.
 fn impatient() -> SqliteOptions {
