@@ -31,4 +31,4 @@ pub use state::{State, state_at};
 pub use time::{moment, span};
 pub use timeline::{Gap, Span, SpanKind, SpanStatus, Timeline, TimelineOptions, Try, timeline};
 pub use wait::{Progress, TurnState, Wait, turn_state, waits};
-pub use why::{Diagnosis, Evidence, Rule, diagnose};
+pub use why::{Diagnosis, Evidence, Rule, Undecodable, diagnose};

@@ -2,7 +2,7 @@
 
 use super::report::Check;
 use crate::failure::Failure;
-use outlast::client::{Client, ClientError};
+use outlast::client::Client;
 use outlast::lens::{Diagnosis, Rule, counted, span};
 use outlast::providers::{InstanceInfo, InstanceQuery, NodeRecord, PendingWork};
 use std::collections::BTreeMap;
@@ -38,8 +38,6 @@ struct Findings {
     operations: Vec<Diagnosis>,
     stuck: Vec<Diagnosis>,
     patches: Vec<Diagnosis>,
-    /// Instances with rows that the store cannot read.
-    unreadable: Vec<String>,
     /// The reports of nodes, if they tell which versions no live node registers.
     nodes: Option<Vec<NodeRecord>>,
     unregistered: BTreeMap<(String, String), Unserved>,
@@ -84,17 +82,12 @@ impl Findings {
             let code = (info.orchestration_name.clone(), info.orchestration_version.clone());
             note(&mut self.unregistered, code, 1, instance);
         }
-        let diagnosis = match client.diagnose_instance(instance, look.max_attempts).await {
-            // The damage of one instance hides no finding of the others.
-            Err(ClientError::Provider(error)) if !error.is_retryable() => {
-                self.unreadable.push(instance.to_string());
-                return Ok(());
-            }
-            diagnosed => diagnosed?,
-        };
+        let diagnosis = client.diagnose_instance(instance, look.max_attempts).await?;
         match diagnosis.rule() {
             Rule::OperationLost | Rule::SetAside | Rule::NoSuccessor => self.operations.push(diagnosis),
-            Rule::WaitsForNothing | Rule::NoHistory | Rule::EventDropped => self.stuck.push(diagnosis),
+            Rule::WaitsForNothing | Rule::NoHistory | Rule::Undecodable | Rule::EventDropped => {
+                self.stuck.push(diagnosis)
+            }
             Rule::TurnNeedsPatch => self.patches.push(diagnosis),
             Rule::TurnDue | Rule::TurnNotCommitted | Rule::TurnGivenBack => {
                 if let Some(pending) = client.pending_work(instance, 1).await? {
@@ -150,10 +143,6 @@ impl Findings {
                 check.found_in(diagnosis.instance(), diagnosis.sentence());
                 check.mended_by(diagnosis.remedy());
             }
-        }
-        for instance in self.unreadable {
-            let says = "cannot be read: the store is damaged, or a newer release wrote it; `outlast instance why` names the error";
-            stuck.found_in(&instance, format!("Instance '{instance}' {says}"));
         }
         let mut versions = Check::fine("versions", scope);
         for diagnosis in self.patches {

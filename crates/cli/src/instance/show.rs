@@ -53,7 +53,7 @@ pub(super) struct Shown {
     updated_ms: u64,
     /// The diagnosis, as `instance why` prints it.
     why: Why,
-    /// The waits of a running instance; null for an ended one.
+    /// The waits of a running instance; null for an ended one, and for one whose history does not decode.
     waiting: Option<Waiting>,
     /// The output.
     output: Option<String>,
@@ -110,7 +110,10 @@ pub(super) async fn read(client: &Client, instance: &str) -> Result<Option<Shown
             status: info.status,
         });
     }
+    let why = Why::of(&why::of_instance_by_default(client, instance).await?);
     let waiting = match ExecutionStatus::from_text(&info.status) {
+        // The waits are those of the history.
+        _ if why.is_undecodable() => None,
         Some(ExecutionStatus::Running) => {
             Some(waiting::read(client, instance, info.current_execution_id).await?)
         }
@@ -126,7 +129,7 @@ pub(super) async fn read(client: &Client, instance: &str) -> Result<Option<Shown
         parent: info.parent_instance_id,
         created_ms: info.created_at,
         updated_ms: info.updated_at,
-        why: Why::of(&why::of_instance_by_default(client, instance).await?),
+        why,
         waiting,
         output,
         failure,

@@ -45,6 +45,11 @@ impl Why {
         self.rule == Rule::Held
     }
 
+    /// Whether the instance runs, and its history does not decode.
+    pub(super) fn is_undecodable(&self) -> bool {
+        self.rule == Rule::Undecodable
+    }
+
     pub(super) fn of(found: &Diagnosis) -> Self {
         let mut children = Vec::new();
         let mut last = found;

@@ -210,7 +210,7 @@ async fn instance_whose_history_does_not_decode_is_found_beside_others() {
     store.damage("UPDATE history SET event_data = '{\"s3cret' WHERE instance_id = 'one' AND event_id = 2");
     let finding = store.only_finding("stuck", &[]);
     assert_eq!(finding["instance"], "one");
-    contains(&finding, &["Instance 'one' cannot be read: the store is damaged"]);
+    contains(&finding, &["Instance 'one' has a history that does not decode: "]);
     store.damage("DELETE FROM worker_queue");
     let said = store.doctor(&[]);
     assert!(said.out.contains("FINDING  operations\n         Instance 'two'"), "{said:?}");

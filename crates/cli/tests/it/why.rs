@@ -523,10 +523,18 @@ async fn why_names_the_kind_of_each_failure() {
 
     store
         .damage("UPDATE history SET event_data = '{\"s3cret' WHERE instance_id = 'damaged' AND event_id = 2");
-    // The history cannot be read, so the answer is an error: one line, without the damaged text.
-    let error = store.ask(&["why", "damaged"]).failed();
-    let part = "the store is damaged: history of instance 'damaged', execution 1: cannot decode event: ";
-    assert!(error.contains(part) && !error.contains("s3cret") && error.lines().count() == 1, "{error}");
+    let parts = [
+        "has a history that does not decode: ",
+        " after 10 deliveries of a turn, so run the release that wrote it",
+    ];
+    store.is_because("damaged", "undecodable", &parts);
+    let shown = store.ask(&["show", "damaged"]).fine();
+    assert!(shown.contains("has a history that does not decode") && !shown.contains("s3cret"), "{shown}");
+    store.client.raise_event("damaged", "the approval", "s3cret").await.unwrap();
+    store.client.wait_for_orchestration("damaged", LONG).await.unwrap();
+    let parts = ["failed: a history that does not decode was delivered 2 times, and the limit is 1."];
+    store.is_because("damaged", "failed", &parts);
+    store.ask(&["show", "damaged"]).fine();
     runtime.shutdown(None).await;
 }
 

@@ -43,6 +43,8 @@ pub enum Rule {
     StartSetAside,
     /// The store has a row of the instance and none of its events.
     NoHistory,
+    /// The history of a running instance does not decode.
+    Undecodable,
     /// The instance completed.
     Completed,
     /// The instance failed.

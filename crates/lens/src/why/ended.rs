@@ -36,7 +36,7 @@ fn failed(evidence: &Evidence<'_>, last: &Event, details: &ErrorDetails) -> Find
 }
 
 /// The kind of a failure, without texts of the user; `None` for a cancellation.
-fn cause(details: &ErrorDetails) -> Option<String> {
+pub(super) fn cause(details: &ErrorDetails) -> Option<String> {
     Some(match details {
         ErrorDetails::Application { kind, .. } => match kind {
             AppErrorKind::Cancelled { .. } => return None,

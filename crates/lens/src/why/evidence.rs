@@ -1,6 +1,6 @@
 //! The data that a diagnosis is made from.
 
-use outlast_model::{DeadLetter, Event, EventKind, HeldInstance, NodeRecord, PendingWork};
+use outlast_model::{DeadLetter, ErrorDetails, Event, EventKind, HeldInstance, NodeRecord, PendingWork};
 
 /// The data of one instance at one time. Fields that a store does not report stay as [`Evidence::new`] sets them; the sentences then
 /// say less.
@@ -15,6 +15,8 @@ pub struct Evidence<'a> {
     pub now_ms: u64,
     /// Whether the store has a row of the instance. A row without events is damage.
     pub is_recorded: bool,
+    /// The state of the instance if its history does not decode; `history` is empty then.
+    pub undecodable: Option<Undecodable<'a>>,
     /// Its queue rows and leases.
     pub pending: Option<&'a PendingWork>,
     /// Its dead letters.
@@ -27,6 +29,17 @@ pub struct Evidence<'a> {
     pub nodes: Option<&'a [NodeRecord]>,
 }
 
+/// The state of an instance whose history does not decode.
+#[derive(Debug, Clone, Copy)]
+pub enum Undecodable<'a> {
+    /// It has not ended.
+    Running,
+    /// It completed.
+    Completed,
+    /// It failed, or was cancelled.
+    Failed(&'a ErrorDetails),
+}
+
 impl<'a> Evidence<'a> {
     /// Evidence without queues, dead letters, holds and nodes.
     pub fn new(instance: &'a str, history: &'a [Event], now_ms: u64) -> Self {
@@ -35,6 +48,7 @@ impl<'a> Evidence<'a> {
             history,
             now_ms,
             is_recorded: !history.is_empty(),
+            undecodable: None,
             pending: None,
             dead_letters: &[],
             held: None,

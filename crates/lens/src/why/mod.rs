@@ -5,6 +5,7 @@
 //! | file | state | rules |
 //! |---|---|---|
 //! | `held.rs` | the instance is held | paused by an operator, also with its orchestration, parked by a runtime |
+//! | `undecodable.rs` | the history does not decode | its turns do not run, or the end that the store knows |
 //! | `absent.rs` | no event is stored | set aside, the first turn, messages without an instance, not found |
 //! | `ended.rs` | the execution has ended | completed, failed, cancelled, continued as new and then the first turn |
 //! | `turn.rs` | a turn runs or is due | given back by older code, leased, given back, delivered without a commit, due |
@@ -19,10 +20,11 @@ mod held;
 mod node;
 mod operation;
 mod turn;
+mod undecodable;
 mod words;
 
 pub use diagnosis::{Diagnosis, Rule};
-pub use evidence::Evidence;
+pub use evidence::{Evidence, Undecodable};
 
 use crate::count::counted;
 use diagnosis::Finding;
@@ -33,6 +35,9 @@ use diagnosis::Finding;
 pub fn diagnose(evidence: &Evidence<'_>) -> Diagnosis {
     if let Some(held) = evidence.held {
         return Diagnosis::of(evidence.instance, held::diagnose(evidence, held));
+    }
+    if let Some(state) = evidence.undecodable {
+        return Diagnosis::of(evidence.instance, undecodable::diagnose(evidence, state));
     }
     let finding = match evidence.history.last() {
         None => absent::diagnose(evidence),

@@ -1,8 +1,8 @@
 //! The sentence for each state of an instance.
 
 use crate::kit::{NOW, Queues, SECRET, history, queues};
-use outlast_lens::{Diagnosis, Evidence, Rule, diagnose};
-use outlast_model::{Event, HeldInstance, Hold, HoldKind};
+use outlast_lens::{Diagnosis, Evidence, Rule, Undecodable, diagnose};
+use outlast_model::{Event, EventKind, HeldInstance, Hold, HoldKind};
 use outlast_model::{NodeLease, NodeOrchestration, NodePatch, NodeRecord, NodeReport};
 
 const STARTED: &str = "1 @1000 started Order 1.5.0";
@@ -48,6 +48,41 @@ fn advice_about_an_item_that_is_due_for_less_than_5_seconds_is_apart_from_the_se
         assert_eq!(found.sentence(), format!("Instance 'i' {}.", found.predicate()));
         let parent = diagnose(&Evidence::new("p", &[], NOW)).with_child(found);
         assert_eq!(parent.early_advice(), expected, "the advice for a parent is that for its child");
+    }
+}
+
+#[test]
+fn instance_whose_history_does_not_decode_has_the_state_that_the_store_knows() {
+    let failure =
+        |end: &str| match history(&format!("{STARTED}\n2 @2000 ended {end}")).pop().map(|event| event.kind) {
+            Some(EventKind::OrchestrationFailed { details }) => details,
+            other => panic!("{other:?}"),
+        };
+    let (own, panicked, cancelled) = (failure("undecodable"), failure("panic"), failure("cancel"));
+    for (state, rule, expected) in [
+        (
+            Undecodable::Running,
+            Rule::Undecodable,
+            "has a history that does not decode: a runtime that can decode it goes on, and the others fail the instance after 10 \
+             deliveries of a turn, so run the release that wrote it, or restore the store from a backup",
+        ),
+        (Undecodable::Completed, Rule::Completed, "completed, and its history does not decode"),
+        (
+            Undecodable::Failed(&own),
+            Rule::Failed,
+            "failed: a history that does not decode was delivered 11 times, and the limit is 10",
+        ),
+        (
+            Undecodable::Failed(&panicked),
+            Rule::Failed,
+            "failed: its code panicked, and its history does not decode",
+        ),
+        (Undecodable::Failed(&cancelled), Rule::Cancelled, "was cancelled, and its history does not decode"),
+    ] {
+        let mut evidence = Evidence::new("i", &[], NOW);
+        (evidence.undecodable, evidence.max_attempts) = (Some(state), Some(10));
+        let found = diagnose(&evidence);
+        assert_eq!((found.rule(), predicate(&found).as_str()), (rule, expected));
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::{Client, ClientError};
 use crate::OrchestrationStatus;
-use crate::lens::{Diagnosis, Evidence, diagnose};
+use crate::lens::{Diagnosis, Evidence, Undecodable, diagnose};
+use outlast_model::Event;
 use outlast_provider::{Clock, SystemClock};
 
 /// The most messages and activities that are read; an instance may have thousands.
@@ -65,16 +66,23 @@ impl Client {
         instance: &str,
         max_attempts: u32,
     ) -> Result<(Diagnosis, Position), ClientError> {
-        let is_known = self.get_orchestration_status(instance).await? != OrchestrationStatus::NotFound;
+        let status = self.get_orchestration_status(instance).await?;
+        let is_known = status != OrchestrationStatus::NotFound;
         let executions = self.list_executions(instance).await?;
-        let history = match (is_known, executions.last()) {
-            (true, _) => {
-                let current = self.get_instance_info(instance).await?.current_execution_id;
-                self.read_execution_history(instance, current).await?
-            }
-            (false, Some(newest)) => self.read_execution_history(instance, *newest).await?,
-            (false, None) => Vec::new(),
+        let current = match is_known {
+            true => Some(self.get_instance_info(instance).await?.current_execution_id),
+            false => executions.last().copied(),
         };
+        let decoded = match current {
+            Some(execution) => self.decoded_history(instance, execution).await?,
+            None => Some(Vec::new()),
+        };
+        let undecodable = decoded.is_none().then(|| match &status {
+            OrchestrationStatus::NotFound | OrchestrationStatus::Running { .. } => Undecodable::Running,
+            OrchestrationStatus::Completed { .. } => Undecodable::Completed,
+            OrchestrationStatus::Failed { details, .. } => Undecodable::Failed(details),
+        });
+        let history = decoded.unwrap_or_default();
         let pending = self.pending_work(instance, MOST_QUEUED).await?;
         let letters = self.list_dead_letters(MOST_DEAD_LETTERS).await?;
         let dead_letters: Vec<_> =
@@ -85,6 +93,7 @@ impl Client {
         let now_ms = pending.as_ref().map_or_else(|| SystemClock.now_ms(), |pending| pending.now_ms);
         let mut evidence = Evidence::new(instance, &history, now_ms);
         evidence.is_recorded = is_known || !executions.is_empty();
+        evidence.undecodable = undecodable;
         evidence.pending = pending.as_ref();
         evidence.dead_letters = &dead_letters;
         evidence.held = held.as_ref();
@@ -92,5 +101,18 @@ impl Client {
         evidence.nodes = nodes.as_deref();
         let position = history.last().map_or((0, 0), |last| (last.execution_id, last.event_id));
         Ok((diagnose(&evidence), position))
+    }
+
+    /// The events of an execution that exists; `None` if they do not decode, for which every store has a permanent error.
+    async fn decoded_history(
+        &self,
+        instance: &str,
+        execution: u64,
+    ) -> Result<Option<Vec<Event>>, ClientError> {
+        match self.read_execution_history(instance, execution).await {
+            Ok(history) => Ok(Some(history)),
+            Err(ClientError::Provider(error)) if !error.is_retryable() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -71,7 +71,8 @@ async fn unfinished_instances_of_each_released_version_end_once_on_sqlite() {
     for version in VERSIONS {
         let (_folder, path) = copy(version).await;
         let texts = "SELECT count(*) FROM message_texts";
-        let texts: i64 = rusqlite::Connection::open(&path).unwrap().query_row(texts, [], |row| row.get(0)).unwrap();
+        let texts: i64 =
+            rusqlite::Connection::open(&path).unwrap().query_row(texts, [], |row| row.get(0)).unwrap();
         assert_eq!(texts, 1, "the file has a message whose text is apart");
         let store = open(&path, SqliteOptions::default()).await;
         finish(&store, Build::First, |_: &mut RuntimeOptions| (), &Runs::default()).await;
