@@ -717,7 +717,7 @@ fn the_owner_of_a_lease_is_named() {
 #[test]
 fn names_with_control_characters_stay_on_one_line() {
     let mut events = history(&format!("{STARTED}\n2 @2000 wait X"));
-    if let outlast_model::EventKind::ExternalSubscribed { name } = &mut events[1].kind {
+    if let EventKind::ExternalSubscribed { name } = &mut events[1].kind {
         *name = "a\n\u{1b}[31m b".to_string();
     }
     let none = queues("");
