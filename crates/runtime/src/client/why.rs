@@ -77,7 +77,7 @@ impl Client {
             Some(execution) => self.decoded_history(instance, execution).await?,
             None => Some(Vec::new()),
         };
-        let undecodable = decoded.is_none().then(|| match &status {
+        let undecodable = decoded.is_none().then_some(match &status {
             OrchestrationStatus::NotFound | OrchestrationStatus::Running { .. } => Undecodable::Running,
             OrchestrationStatus::Completed { .. } => Undecodable::Completed,
             OrchestrationStatus::Failed { details, .. } => Undecodable::Failed(details),
