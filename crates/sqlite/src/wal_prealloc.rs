@@ -45,9 +45,12 @@ impl WalPrealloc {
     }
 
     /// Preallocates if the last commit made the log longer. The caller holds the write lock of the database.
+    ///
+    /// An empty log is not preallocated. A checkpoint has truncated it, and until a commit has synced the new header, a power cut can
+    /// bring the old log back. Zeros in the old log would end it early, so that its first commits would overwrite newer pages.
     pub(crate) fn before_commit(&mut self) {
         self.length = self.length_now();
-        if self.is_full {
+        if self.is_full && self.length > 0 {
             // A commit works without preallocated bytes, and it reports an error of the disk itself.
             let _ = self.preallocate();
         }
@@ -114,6 +117,21 @@ mod tests {
             [100, full + 1, full + 1 + PREALLOC_BYTES]
         );
         assert_eq!(lengths(150, &[100, 120, 151, 160]), [100, 150, 151, 160], "not beyond the limit");
+    }
+
+    #[test]
+    fn log_that_a_checkpoint_truncated_is_preallocated_after_the_next_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        let mut log = prealloc(&path, PREALLOC_BYTES);
+        let file = OpenOptions::new().write(true).create_new(true).open(wal_path(&path)).unwrap();
+        log.is_full = true;
+        log.before_commit();
+        assert_eq!(log.length_now(), 0, "an empty log");
+        file.set_len(100).unwrap();
+        log.after_commit();
+        log.before_commit();
+        assert_eq!(log.length_now(), PREALLOC_BYTES);
     }
 
     #[test]

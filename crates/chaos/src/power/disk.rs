@@ -94,6 +94,22 @@ pub(super) struct State {
     pub(super) ignores_sync: bool,
 }
 
+impl State {
+    fn inode_of(&self, name: &str) -> Option<usize> {
+        self.names.get(name).and_then(Name::current)
+    }
+
+    /// The inode of the name, which a connection of another thread may just have created.
+    fn open_or_create(&mut self, name: &str) -> usize {
+        self.inode_of(name).unwrap_or_else(|| {
+            self.inodes.push(Inode::default());
+            let created = self.inodes.len() - 1;
+            self.names.entry(name.to_string()).or_default().unsynced.push(Some(created));
+            created
+        })
+    }
+}
+
 /// The disk of one boot, mounted at a folder.
 pub(crate) struct Disk {
     pub(super) folder: PathBuf,
@@ -230,17 +246,13 @@ impl Disk {
 
     /// Records that a file was opened, and perhaps created it.
     pub(super) fn open_file(self: &Arc<Self>, name: &str, file_use: FileUse) -> Result<Handle, PowerOff> {
-        let known = self.state().names.get(name).and_then(Name::current);
+        let known = self.state().inode_of(name);
         let inode = match known {
             Some(inode) => inode,
             None => {
-                let mut created = 0;
-                self.call(DiskCall::Folder, |state, _| {
-                    created = state.inodes.len();
-                    state.inodes.push(Inode::default());
-                    state.names.entry(name.to_string()).or_default().unsynced.push(Some(created));
-                })?;
-                created
+                let mut opened = 0;
+                self.call(DiskCall::Folder, |state, _| opened = state.open_or_create(name))?;
+                opened
             }
         };
         Ok(Handle::new(self, inode, file_use))

@@ -195,3 +195,28 @@ fn acknowledged_messages_survive_a_cut_in_a_preallocation() {
         }
     }
 }
+
+/// A checkpoint has moved the log into the database and truncated it. The truncation is not durable before the next commit.
+#[test]
+fn acknowledged_messages_survive_a_cut_in_the_commit_after_a_truncation_of_the_log() {
+    for changes in 1..40 {
+        let folder = folder().unwrap();
+        let disk = Disk::boot(folder.path(), &Images::new(), CutTime::OnRequest, false).unwrap();
+        let is_second_stored = block_on(async {
+            let store = store_on(folder.path(), &disk).await;
+            send(&store, 0).await.unwrap();
+            let conn = Connection::open(folder.path().join("a.db")).unwrap();
+            let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+            let is_busy: bool = conn.query_row(checkpoint, [], |row| row.get(0)).unwrap();
+            assert!(!is_busy && folder.path().join("a.db-wal").metadata().unwrap().len() == 0);
+            disk.cut_after(changes);
+            send(&store, 1).await.is_ok()
+        });
+        disk.cut_power();
+        for seed in 0..50 {
+            let found = messages_in("a.db", &disk, seed);
+            let is_possible = found == Ok(2) || (found == Ok(1) && !is_second_stored);
+            assert!(is_possible, "{found:?} after {changes} changes, seed {seed}");
+        }
+    }
+}
