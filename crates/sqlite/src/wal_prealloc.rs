@@ -13,6 +13,8 @@ use std::path::PathBuf;
 
 /// The bytes of one preallocation. The commit that writes them takes about a millisecond longer.
 const PREALLOC_BYTES: u64 = 1 << 20;
+/// The bytes of a log without a frame. SQLite syncs the header before it writes the first frame.
+const HEADER_BYTES: u64 = 32;
 
 /// The write-ahead log of a store on a file.
 pub(crate) struct WalPrealloc {
@@ -46,11 +48,12 @@ impl WalPrealloc {
 
     /// Preallocates if the last commit made the log longer. The caller holds the write lock of the database.
     ///
-    /// An empty log is not preallocated. A checkpoint has truncated it, and until a commit has synced the new header, a power cut can
-    /// bring the old log back. Zeros in the old log would end it early, so that its first commits would overwrite newer pages.
+    /// A log without a frame is not preallocated. A checkpoint has truncated it, and until the new header is synced, a power cut can
+    /// bring the old log back. Zeros in the old log would end it early, so that its first commits would overwrite newer pages. A header
+    /// alone may be that of a process that was killed before its sync.
     pub(crate) fn before_commit(&mut self) {
         self.length = self.length_now();
-        if self.is_full && self.length > 0 {
+        if self.is_full && self.length > HEADER_BYTES {
             // A commit works without preallocated bytes, and it reports an error of the disk itself.
             let _ = self.preallocate();
         }
@@ -125,9 +128,12 @@ mod tests {
         let path = folder.path().join("store.db");
         let mut log = prealloc(&path, PREALLOC_BYTES);
         let file = OpenOptions::new().write(true).create_new(true).open(wal_path(&path)).unwrap();
-        log.is_full = true;
-        log.before_commit();
-        assert_eq!(log.length_now(), 0, "an empty log");
+        for length in [0, HEADER_BYTES] {
+            file.set_len(length).unwrap();
+            log.is_full = true;
+            log.before_commit();
+            assert_eq!(log.length_now(), length, "a log without a frame");
+        }
         file.set_len(100).unwrap();
         log.after_commit();
         log.before_commit();
