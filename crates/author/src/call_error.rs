@@ -113,7 +113,8 @@ pub fn failed_or_text<E: fmt::Display + 'static, T: 'static>(error: CallError<E>
 }
 
 /// The bound of the conversion that `derive(Failure)` writes for a type without `#[failure(call)]`, where `C` is a [`CallError`]. No type
-/// implements it: it has the words of the compiler for a `?` that needs the attribute. For `?` the compiler shows the label only.
+/// implements it: it carries the message that the compiler prints for a `?` that needs the attribute. For `?` the compiler shows
+/// the label only.
 #[diagnostic::on_unimplemented(
     message = "the error of a call does not convert into `{Self}`",
     label = "a call can also time out, be cancelled or panic: put `#[failure(call)]` on a variant of `{Self}` with one `String`",

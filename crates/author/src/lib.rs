@@ -4,8 +4,9 @@
 //! The layer uses the string API, so both mix: in one orchestration, across the versions of a program, and between programs.
 //!
 //! The attributes and derives expand to public items of this crate. Three items are for expansions only: [`failed_or_text`], with
-//! which `#[failure(call)]` converts a [`CallError`]; [`HasCallVariant`], the words of the compiler for a type without that attribute; and
-//! `serde`, which derives the traits of the struct for several inputs. A program that implements the traits by hand can use them.
+//! which `#[failure(call)]` converts a [`CallError`]; [`HasCallVariant`], whose message the compiler prints for a type without that
+//! attribute; and `serde`, which derives the traits of the struct for several inputs. A program that implements the traits by hand can
+//! use them.
 //!
 //! | file | holds |
 //! |---|---|

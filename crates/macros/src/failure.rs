@@ -77,7 +77,7 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
         }
     });
     let from_call = match one(&variants, |arguments| arguments.call.as_ref())? {
-        // No type meets the bound, which has the words of the compiler for a `?` that needs the variant. With the span of the type,
+        // No type meets the bound, whose message the compiler prints for a `?` that needs the variant. With the span of the type,
         // the compiler does not advise to replace the derive.
         None => quote_spanned! {name.span()=>
             impl<E> ::core::convert::From<#krate::author::CallError<E>> for #name
